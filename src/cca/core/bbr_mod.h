@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef PEP_CCA_CORE_BBR_MOD_H
+#define PEP_CCA_CORE_BBR_MOD_H
+
+/*
+ * What the variants add to BBR: a verdict on losses (BBR-ACD, BBR-A) and pacing that follows the
+ * RTT. Each is a parameter; with both off nothing here changes anything.
+ */
+
+#include "cca/core/bbr_model.h"
+
+PEP_CORE bool pep_bbr_uses_rtt(const struct pep_bbr_params *p)
+{
+	return p->verdict != PEP_VERDICT_OFF || p->rtt_pacing != PEP_RTT_PACING_OFF;
+}
+
+/** How far a radio's jitter may lift even a standing RTT, us. */
+PEP_CORE uint32_t pep_bbr_jitter_us(const struct pep_bbr *b, const struct pep_cc_sock *sk)
+{
+	return (uint32_t)pep_min64((uint64_t)PEP_BBR_JITTER_MDEV * sk->mdev_us,
+				   b->min_rtt_us >> PEP_BBR_JITTER_CAP_SHIFT);
+}
+
+/** Whether @rtt_us is @ratio (1/256) times the least RTT, or more. */
+PEP_CORE bool pep_bbr_rtt_above(const struct pep_bbr *b, uint32_t rtt_us, uint32_t ratio)
+{
+	return (uint64_t)rtt_us << PEP_GAIN_SHIFT >= (uint64_t)b->min_rtt_us * ratio;
+}
+
+/* Standing RTT well above the least RTT, in this and the previous round. */
+PEP_CORE bool pep_bbr_rtt_risen(const struct pep_bbr *b, const struct pep_bbr_params *p,
+				const struct pep_cc_sock *sk)
+{
+	uint32_t rise =
+		pep_max32(pep_gain(b->min_rtt_us, p->verdict_rise), pep_bbr_jitter_us(b, sk));
+
+	return pep_standing_rtt_get(&b->rtt) >= (uint64_t)b->min_rtt_us + rise;
+}
+
+/* Same RTT as the sample before, and above the least one: the published sign of a full queue. */
+PEP_CORE bool pep_bbr_rtt_same(const struct pep_bbr *b, const struct pep_bbr_params *p,
+			       uint32_t rtt_us)
+{
+	uint32_t tol = p->same_tol_us, last = b->last_rtt_us;
+
+	if (rtt_us <= b->min_rtt_us || last == PEP_RTT_NONE)
+		return false;
+	if (p->verdict == PEP_VERDICT_AUTHOR)
+		/* Unsigned on purpose: below the tolerance the authors' code never says "same". */
+		return rtt_us >= last - tol && rtt_us <= last + tol;
+	tol = pep_min32(tol, b->min_rtt_us >> PEP_BBR_SAME_TOL_SHIFT);
+	return (rtt_us > last ? rtt_us - last : last - rtt_us) <= tol;
+}
+
+/** Takes the RTT of an ACK; call after the least RTT was updated with it. */
+PEP_CORE void pep_bbr_observe_rtt(struct pep_bbr *b, const struct pep_bbr_params *p,
+				  const struct pep_cc_sock *sk, const struct pep_cc_rate *rs)
+{
+	uint32_t rtt_us = (uint32_t)pep_min64((uint64_t)rs->rtt_us, PEP_RTT_NONE - 1);
+	bool sign;
+
+	if (!pep_bbr_uses_rtt(p) || rs->rtt_us < 0)
+		return;
+	pep_standing_rtt_add(&b->rtt, rtt_us);
+	if (p->verdict == PEP_VERDICT_OFF)
+		return;
+	sign = p->verdict == PEP_VERDICT_STANDING ? pep_bbr_rtt_risen(b, p, sk)
+						  : pep_bbr_rtt_same(b, p, rtt_us);
+	if (!sign)
+		b->rise_count = 0;
+	else if (b->rise_count < UINT8_MAX)
+		b->rise_count++;
+	b->last_rtt_us = rtt_us;
+}
+
+/** Whether losses at this moment come from a full queue. */
+PEP_CORE bool pep_bbr_congested(const struct pep_bbr *b, const struct pep_bbr_params *p)
+{
+	if (b->min_rtt_us == PEP_RTT_NONE)
+		return false;
+	switch ((enum pep_verdict)p->verdict) {
+	case PEP_VERDICT_STANDING:
+		return b->rise_count >= p->verdict_need ||
+		       pep_bbr_rtt_above(b, pep_standing_rtt_get(&b->rtt), p->verdict_ratio);
+	case PEP_VERDICT_PAPER:
+		/* n equal RTTs in a row are n - 1 repetitions. */
+		return b->rise_count + 1U >= p->verdict_need ||
+		       (b->last_rtt_us != PEP_RTT_NONE &&
+			pep_bbr_rtt_above(b, b->last_rtt_us, p->verdict_ratio));
+	case PEP_VERDICT_AUTHOR:
+		/* "More than", where the paper says "at least". */
+		return b->rise_count + 1U >= p->verdict_need ||
+		       (b->last_rtt_us != PEP_RTT_NONE &&
+			(uint64_t)b->last_rtt_us << PEP_GAIN_SHIFT >
+				(uint64_t)b->min_rtt_us * p->verdict_ratio);
+	case PEP_VERDICT_OFF:
+		break;
+	}
+	return false;
+}
+
+/** Half of @cwnd, at most one bandwidth-delay product, at least four packets. */
+PEP_CORE uint32_t pep_bbr_halved(const struct pep_bbr *b, const struct pep_cc_sock *sk,
+				 const struct pep_cc_out *out, uint32_t cwnd)
+{
+	uint32_t target = pep_bbr_target(b, sk, out, pep_bbr_bw(b), PEP_GAIN_UNIT);
+
+	return pep_max32(pep_min32(cwnd / 2, target), PEP_MIN_CWND);
+}
+
+/** Factor (1/256, at most 256) by which pacing gives way to a queue. */
+PEP_CORE uint32_t pep_bbr_rtt_factor(const struct pep_bbr *b, const struct pep_bbr_params *p,
+				     const struct pep_cc_sock *sk)
+{
+	uint32_t floor = p->rtt_pacing_floor, rtt_us;
+	uint64_t allowed = b->min_rtt_us;
+
+	if ((b->mode != PEP_BBR_DRAIN && b->mode != PEP_BBR_PROBE_BW) || b->idle_rounds ||
+	    b->min_rtt_us == PEP_RTT_NONE)
+		return PEP_GAIN_UNIT;
+	if (p->rtt_pacing == PEP_RTT_PACING_STRICT) {
+		rtt_us = sk->srtt_us;
+		floor = floor ? floor : PEP_BBR_STRICT_FLOOR;
+	} else {
+		if (pep_standing_rtt_samples(&b->rtt) < PEP_BBR_PACING_MIN_SAMPLES)
+			return PEP_GAIN_UNIT;
+		rtt_us = pep_standing_rtt_get(&b->rtt);
+		floor = floor ? floor : PEP_BBR_SAFE_FLOOR;
+		allowed += (b->min_rtt_us >> PEP_BBR_SAFE_SLACK_SHIFT) + pep_bbr_jitter_us(b, sk);
+	}
+	if (allowed >= rtt_us)
+		return PEP_GAIN_UNIT;
+	return pep_max32((uint32_t)(allowed * PEP_GAIN_UNIT / rtt_us), floor);
+}
+
+/** The pacing gain to use: the phase's, lowered after a cut and by a standing queue. */
+PEP_CORE uint32_t pep_bbr_applied_gain(const struct pep_bbr *b, const struct pep_bbr_params *p,
+				       const struct pep_cc_sock *sk, uint32_t bw)
+{
+	uint32_t gain = b->pacing_gain, slow;
+
+	if (b->cut_round && p->cut_gain != PEP_GAIN_UNIT)
+		return p->cut_gain;
+	if (p->rtt_pacing == PEP_RTT_PACING_OFF)
+		return gain;
+	slow = (gain * pep_bbr_rtt_factor(b, p, sk)) >> PEP_GAIN_SHIFT;
+	/* Never so slow that the ACK clock stops: four packets per unloaded round trip. */
+	return pep_bbr_bdp(b, bw, slow) < PEP_MIN_CWND ? gain : slow;
+}
+
+#endif
