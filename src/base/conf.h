@@ -156,8 +156,29 @@ struct pep_conf {
  * Every message, "FILE:LINE: what is wrong, what was expected[, did you mean ...]", goes to @errors
  * (one line each). Returns 0 and stores a new configuration in @ret (free with pep_conf_free), or
  * -ENOENT/-EACCES when the file cannot be read and -EINVAL when it is wrong; @ret is untouched then.
+ * @errors may be NULL. Any thread; one at a time inside.
  */
 int pep_conf_load(const char *path, FILE *errors, struct pep_conf **ret);
+
+/**
+ * The same for @length bytes of @text, without drop-ins; @name stands for the file in messages and
+ * must outlive the call. Safe for any bytes.
+ */
+int pep_conf_parse(const char *name, const char *text, size_t length, FILE *errors,
+		   struct pep_conf **ret);
+
+/**
+ * Whether both sides have an interface, as edgepepd and `edgepepctl rules` need. @path names the
+ * file in messages to @errors. Returns 0 or -EINVAL.
+ */
+int pep_conf_require_interfaces(const struct pep_conf *conf, const char *path, FILE *errors);
+
+/**
+ * Whether the hard limit of file descriptors (RLIMIT_NOFILE) suffices for max-flows; for edgepepd,
+ * which should also raise its soft limit to the hard one. Not part of pep_conf_load because other
+ * programs read the same file under limits of their own. Returns 0 or -EINVAL.
+ */
+int pep_conf_require_descriptors(const struct pep_conf *conf, const char *path, FILE *errors);
 
 /** The defaults alone, as an empty file would give. Returns 0 or -ENOMEM. */
 int pep_conf_new(struct pep_conf **ret);
