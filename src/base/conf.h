@@ -20,71 +20,71 @@
 #define PEP_CONF_MAX_CLASSES    32
 #define PEP_CONF_MAX_PREFIXES   64
 #define PEP_CONF_MAX_PORTS      64
-#define PEP_CONF_NAME_SIZE      16	/* interface, congestion control and class names, with NUL */
+#define PEP_CONF_NAME_SIZE      16 /* interface, congestion control and class names, with NUL */
 
 /** The two sides of the split. A leg's role follows the interface, not who connected. */
 enum pep_segment {
-	PEP_SEGMENT_WIRELESS,	/* towards the user equipment */
-	PEP_SEGMENT_WIRED,	/* towards the server */
+	PEP_SEGMENT_WIRELESS, /* towards the user equipment */
+	PEP_SEGMENT_WIRED,    /* towards the server */
 	PEP_SEGMENT_COUNT_,
 };
 
 enum pep_accept {
-	PEP_ACCEPT_VERIFIED,	/* answer the client only after the server answered us */
-	PEP_ACCEPT_EARLY,	/* answer the client at once, connect in parallel */
+	PEP_ACCEPT_VERIFIED, /* answer the client only after the server answered us */
+	PEP_ACCEPT_EARLY,    /* answer the client at once, connect in parallel */
 };
 
 enum pep_source {
-	PEP_SOURCE_CLIENT,	/* the wired leg keeps the client's address and port */
-	PEP_SOURCE_GATEWAY,	/* the wired leg uses the gateway's own address */
+	PEP_SOURCE_CLIENT,  /* the wired leg keeps the client's address and port */
+	PEP_SOURCE_GATEWAY, /* the wired leg uses the gateway's own address */
 };
 
 /** What happens to a new flow that a limit turns away. */
 enum pep_overload {
-	PEP_OVERLOAD_BYPASS,	/* it goes end to end */
-	PEP_OVERLOAD_REFUSE,	/* the client gets a reset */
+	PEP_OVERLOAD_BYPASS, /* it goes end to end */
+	PEP_OVERLOAD_REFUSE, /* the client gets a reset */
 };
 
 /** What happens to new flows while no daemon answers the gate. */
 enum pep_fail {
-	PEP_FAIL_OPEN,		/* they go end to end */
-	PEP_FAIL_CLOSED,	/* they are dropped */
+	PEP_FAIL_OPEN,   /* they go end to end */
+	PEP_FAIL_CLOSED, /* they are dropped */
 };
 
 /** An address prefix; IPv4 is kept as v4-mapped IPv6, so that /24 is 120 bits here. */
 struct pep_prefix {
 	struct in6_addr addr;
-	uint8_t bits;		/* 0..128 */
+	uint8_t bits; /* 0..128 */
 };
 
 struct pep_port_range {
-	uint16_t first, last;	/* inclusive */
+	uint16_t first, last; /* inclusive */
 };
 
 /** Matches nothing when all three lists are empty; an empty list beside a full one matches all. */
 struct pep_match {
 	struct pep_prefix clients[PEP_CONF_MAX_PREFIXES];
 	struct pep_prefix servers[PEP_CONF_MAX_PREFIXES];
-	struct pep_port_range ports[PEP_CONF_MAX_PORTS];	/* the server's port */
+	struct pep_port_range ports[PEP_CONF_MAX_PORTS]; /* the server's port */
 	unsigned int n_clients, n_servers, n_ports;
 };
 
 /** How sockets of one leg are set up. */
 struct pep_leg_conf {
-	char congestion_control[PEP_CONF_NAME_SIZE];	/* "" leaves the system's default */
-	uint32_t notsent_lowat_bytes;	/* TCP_NOTSENT_LOWAT; 0 leaves it off */
-	uint32_t user_timeout_ms;	/* TCP_USER_TIMEOUT; 0 leaves the kernel's */
-	uint32_t keepalive_idle_s;	/* 0: no keepalive */
+	char congestion_control[PEP_CONF_NAME_SIZE]; /* "" leaves the system's default */
+	uint32_t notsent_lowat_bytes;                /* TCP_NOTSENT_LOWAT; 0 leaves it off */
+	uint32_t user_timeout_ms;                    /* TCP_USER_TIMEOUT; 0 leaves the kernel's */
+	uint32_t keepalive_idle_s;                   /* 0: no keepalive */
 	uint32_t keepalive_interval_s;
 	uint32_t keepalive_count;
-	uint32_t mss_bytes;		/* TCP_MAXSEG; 0 leaves it alone */
+	uint32_t mss_bytes; /* TCP_MAXSEG; 0 leaves it alone */
 };
 
 /** A policy class: flows that match get these settings in place of the general ones. */
 struct pep_class_conf {
 	char name[PEP_CONF_NAME_SIZE];
 	struct pep_match match;
-	bool bypass;			/* never split */
+	bool bypass; /* never split */
 	enum pep_accept accept;
 	struct pep_leg_conf leg[PEP_SEGMENT_COUNT_];
 };
@@ -99,45 +99,45 @@ struct pep_conf {
 	enum pep_overload overload;
 	enum pep_fail fail;
 
-	unsigned int workers;		/* 1..PEP_CONF_MAX_WORKERS; "auto" is resolved at load */
-	uint32_t max_flows;		/* all workers together; 0 in the file: from RLIMIT_NOFILE */
-	uint32_t max_flows_per_client;	/* 0: no limit */
-	uint32_t max_pending;		/* SYNs being verified or waiting to be accepted, per worker */
+	unsigned int workers;          /* 1..PEP_CONF_MAX_WORKERS; "auto" is resolved at load */
+	uint32_t max_flows;            /* all workers together; 0 in the file: from RLIMIT_NOFILE */
+	uint32_t max_flows_per_client; /* 0: no limit */
+	uint32_t max_pending; /* SYNs being verified or waiting to be accepted, per worker */
 
 	uint32_t connect_timeout_ms;
-	uint32_t half_close_timeout_ms;	/* inactivity of a half-closed flow */
-	uint32_t idle_timeout_ms;	/* inactivity of an open flow; 0: keepalive alone decides */
+	uint32_t half_close_timeout_ms; /* inactivity of a half-closed flow */
+	uint32_t idle_timeout_ms;       /* inactivity of an open flow; 0: keepalive alone decides */
 
-	char user[32];			/* whom edgepepd becomes when started as root */
-	char group[32];			/* group of the control socket */
-	char run_dir[80];		/* control.sock and stats live here */
-	int log_level;			/* enum pep_log_level */
+	char user[32];    /* whom edgepepd becomes when started as root */
+	char group[32];   /* group of the control socket */
+	char run_dir[80]; /* control.sock and stats live here */
+	int log_level;    /* enum pep_log_level */
 
 	struct pep_relay_conf {
-		uint64_t memory_bytes;		/* cap on bytes held by all relays */
-		uint32_t pipe_bytes;		/* size asked for a pipe */
-		uint32_t buffer_min_bytes;	/* bounds of the per-direction target */
+		uint64_t memory_bytes;     /* cap on bytes held by all relays */
+		uint32_t pipe_bytes;       /* size asked for a pipe */
+		uint32_t buffer_min_bytes; /* bounds of the per-direction target */
 		uint32_t buffer_max_bytes;
-		uint32_t buffer_gain_percent;	/* target = gain x wireless rate x wired RTT */
-		bool splice;			/* off: copy path only */
+		uint32_t buffer_gain_percent; /* target = gain x wireless rate x wired RTT */
+		bool splice;                  /* off: copy path only */
 	} relay;
 
 	struct pep_leg_conf leg[PEP_SEGMENT_COUNT_];
 
-	struct pep_match bypass;	/* never split */
-	struct pep_class_conf classes[PEP_CONF_MAX_CLASSES];	/* the first match wins */
+	struct pep_match bypass;                             /* never split */
+	struct pep_class_conf classes[PEP_CONF_MAX_CLASSES]; /* the first match wins */
 	unsigned int n_classes;
 
 	struct pep_steering_conf {
-		uint32_t mark_mask;	/* contiguous, at least PEP_MARK_BITS bits */
-		uint32_t table;		/* routing table of the local route */
-		uint32_t rule_priority;	/* of the ip rule */
-		uint16_t first_queue;	/* NFQUEUE of worker 0; workers follow */
-		uint16_t first_port;	/* TPROXY port of worker 0; workers follow */
+		uint32_t mark_mask;     /* contiguous, at least PEP_MARK_BITS bits */
+		uint32_t table;         /* routing table of the local route */
+		uint32_t rule_priority; /* of the ip rule */
+		uint16_t first_queue;   /* NFQUEUE of worker 0; workers follow */
+		uint16_t first_port;    /* TPROXY port of worker 0; workers follow */
 	} steering;
 
 	struct pep_monitor_conf {
-		char listen[64];	/* address:port, [v6]:port or unix:/path */
+		char listen[64]; /* address:port, [v6]:port or unix:/path */
 	} monitor;
 
 	/* Parameters of the BPF congestion controls, "name.key" -> value, in file order. */
@@ -155,7 +155,8 @@ struct pep_conf {
  *
  * Every message, "FILE:LINE: what is wrong, what was expected[, did you mean ...]", goes to @errors
  * (one line each). Returns 0 and stores a new configuration in @ret (free with pep_conf_free), or
- * -ENOENT/-EACCES when the file cannot be read and -EINVAL when it is wrong; @ret is untouched then.
+ * -ENOENT/-EACCES when the file cannot be read and -EINVAL when it is wrong; @ret is untouched
+ * then.
  * @errors may be NULL. Any thread; one at a time inside.
  */
 int pep_conf_load(const char *path, FILE *errors, struct pep_conf **ret);
@@ -191,10 +192,10 @@ void pep_conf_dump(const struct pep_conf *conf, FILE *out);
 
 /** One key of the schema, for documentation and its test. */
 struct pep_conf_key {
-	const char *section;	/* "", "relay", "leg", "class", ... */
+	const char *section; /* "", "relay", "leg", "class", ... */
 	const char *key;
-	const char *type;	/* "size", "time", "list of interfaces", ... */
-	const char *value;	/* default, as it would be written */
+	const char *type;  /* "size", "time", "list of interfaces", ... */
+	const char *value; /* default, as it would be written */
 	const char *help;
 };
 
@@ -217,6 +218,6 @@ const struct pep_class_conf *pep_conf_classify(const struct pep_conf *conf,
 					       const struct in6_addr *server, uint16_t port,
 					       unsigned int *ret_index);
 
-const char *pep_segment_name(enum pep_segment segment);	/* "wireless", "wired" */
+const char *pep_segment_name(enum pep_segment segment); /* "wireless", "wired" */
 
 #endif

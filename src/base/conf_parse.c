@@ -16,6 +16,8 @@
 
 /* What libconfuse keeps for each value. */
 struct located {
+	const cfg_opt_t *opt; /* valid while the file is being read */
+	bool first;           /* of its list */
 	int line;
 	char text[];
 };
@@ -46,9 +48,10 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *text, void *ret)
 	size_t size = strlen(text) + 1;
 	struct located *value = malloc(sizeof(*value) + size);
 
-	(void)opt;
 	if (!value)
 		return -1;
+	value->opt = opt;
+	value->first = opt->nvalues == 1;
 	value->line = cfg->line;
 	memcpy(value->text, text, size);
 	*(struct located **)ret = value;
@@ -60,9 +63,9 @@ static void on_value_free(void *data)
 {
 	struct located *value = data;
 
-	if (parsing)
+	if (parsing && value->first)
 		conf_report(parsing, parsing->file, value->line,
-			    "the key of \"%s\" is given again further down; keep one", value->text);
+			    "%s is given again further down; keep one", value->opt->name);
 	free(value);
 }
 
