@@ -14,7 +14,7 @@ enum pep_estimator {
 	PEP_ESTIMATOR_MAX,      /* best delivery rate of the last rounds */
 };
 
-enum pep_growth {
+enum pep_growth_kind {
 	PEP_GROWTH_RENO,
 	PEP_GROWTH_CUBIC, /* never slower than Reno */
 };
