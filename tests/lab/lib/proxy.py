@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""edgepepd on the lab's gateway."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+
+from . import paths
+from .netns import CommandFailed, wait_until
+
+_DEFAULTS = {
+    "wireless-interfaces": ["radio0"],
+    "wired-interfaces": ["core0"],
+    "workers": 2,
+}
+
+
+def conf_text(values, indent=""):
+    """A configuration file from nested dictionaries: {"leg wireless": {...}, "workers": 2}."""
+    lines = []
+    for key, value in values.items():
+        if isinstance(value, dict):
+            lines += [f"{indent}{key} {{", conf_text(value, indent + "  ").rstrip("\n"),
+                      f"{indent}}}"]
+        elif isinstance(value, (list, tuple)):
+            inside = ", ".join(json.dumps(str(item)) for item in value)
+            lines.append(f"{indent}{key} = {{{inside}}}")
+        elif isinstance(value, bool):
+            lines.append(f"{indent}{key} = {'true' if value else 'false'}")
+        else:
+            lines.append(f"{indent}{key} = {json.dumps(str(value))}" if isinstance(value, str)
+                         else f"{indent}{key} = {value}")
+    return "\n".join(lines) + "\n"
+
+
+def merged(base, over):
+    result = dict(base)
+    for key, value in over.items():
+        if isinstance(value, dict) and isinstance(result.get(key), dict):
+            result[key] = merged(result[key], value)
+        elif value is None:
+            result.pop(key, None)
+        else:
+            result[key] = value
+    return result
+
+
+class Proxy:
+    """The rules and one daemon, with a configuration and a run-dir of its own.
+
+    conf: settings over the lab's defaults, nested as in the file. rules: put the steering rules up.
+    daemon: start edgepepd.
+    """
+
+    def __init__(self, lab, conf=None, rules=True, daemon=True):
+        self.lab = lab
+        self.rules = rules
+        self.daemon = daemon
+        self.process = None
+        self.folder = tempfile.mkdtemp(prefix="edgepep-lab-")
+        os.chmod(self.folder, 0o755)
+        self.conf_path = os.path.join(self.folder, "edgepep.conf")
+        self.log_path = os.path.join(self.folder, "edgepepd.log")
+        self.run_dir = os.path.join(self.folder, "run")
+        os.mkdir(self.run_dir)
+        self.values = merged({**_DEFAULTS, "run-dir": self.run_dir, "user": "root",
+                              "group": "root"}, conf or {})
+        self.write_conf()
+
+    def write_conf(self, change=None):
+        """Writes the configuration, first merging a change into it."""
+        if change:
+            self.values = merged(self.values, change)
+        with open(self.conf_path, "w", encoding="utf-8") as out:
+            out.write(conf_text(self.values))
+
+    # -- edgepepctl --------------------------------------------------------------------------------
+
+    def ctl(self, *args, check=True):
+        """Runs edgepepctl on the gateway; returns the CompletedProcess."""
+        return self.lab.gw.run([paths.program("edgepepctl"), "-c", self.conf_path, *args],
+                               check=check)
+
+    def ctl_json(self, *args):
+        return json.loads(self.ctl(*args, "--json").stdout)
+
+    def status(self):
+        return self.ctl_json("status")
+
+    def flows(self):
+        """The list of open flows."""
+        answer = self.ctl_json("flows")
+        return answer["flows"] if isinstance(answer, dict) else answer
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def start(self):
+        if self.rules:
+            self.ctl("rules", "up")
+        if self.daemon:
+            self.start_daemon()
+
+    def start_daemon(self):
+        with open(self.log_path, "ab") as log:
+            self.process = self.lab.gw.popen([paths.program("edgepepd"), "-c", self.conf_path],
+                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_until(self._ready, 10, "edgepepd answers on its control socket")
+
+    def _ready(self):
+        if self.process.poll() is not None:
+            raise CommandFailed(f"edgepepd ended with exit code {self.process.returncode}: "
+                                + self.log_tail())
+        if not os.path.exists(os.path.join(self.run_dir, "control.sock")):
+            return False
+        return self.ctl("status", "--json", check=False).returncode == 0
+
+    def log(self):
+        try:
+            with open(self.log_path, encoding="utf-8", errors="replace") as text:
+                return text.read()
+        except FileNotFoundError:
+            return ""
+
+    def log_tail(self, lines=8):
+        return " | ".join(self.log().splitlines()[-lines:])
+
+    def stop_daemon(self):
+        """SIGTERM; returns the exit code."""
+        if self.process is None:
+            return None
+        code = self.process.stop()
+        self.process = None
+        return code
+
+    def kill_daemon(self):
+        """SIGKILL, as a crash."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def close(self):
+        self.stop_daemon()
+        if self.rules:
+            self.ctl("rules", "down", check=False)
+            self.rules = False
+        shutil.rmtree(self.folder, ignore_errors=True)
