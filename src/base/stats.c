@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The segment is complete before its name appears, and never changes size after. */
+#include "config.h"
+
 #include "base/stats.h"
 
 #include <errno.h>
@@ -24,6 +26,7 @@ struct pep_stats {
 	dev_t dev;
 	ino_t ino;
 	int statm_fd;
+	int fd;               /* carries the lock that tells readers that we live */
 	uint32_t *free_slots; /* all workers' stacks in one piece */
 	struct pep_stats_worker workers[PEP_CONF_MAX_WORKERS];
 };
@@ -36,17 +39,21 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Creates the file, sized and readable by the group, under a name that no reader looks for. */
+/*
+ * Creates the file, sized and readable by the group, under a name that no reader looks for. The
+ * kernel drops the lock when we end, however we end: readers see at once that we are gone.
+ */
 static int create_file(const char *temporary, size_t size, gid_t gid, int *ret_fd)
 {
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	int fd, err;
 
 	(void)unlink(temporary); /* left behind by a daemon that was killed here */
 	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)size) < 0 || (gid != (gid_t)-1 && fchown(fd, (uid_t)-1, gid)) ||
-	    fchmod(fd, 0640) < 0)
+	if (fcntl(fd, F_OFD_SETLK, &lock) < 0 || ftruncate(fd, (off_t)size) < 0 ||
+	    (gid != (gid_t)-1 && fchown(fd, (uid_t)-1, gid)) || fchmod(fd, 0640) < 0)
 		goto fail;
 	*ret_fd = fd;
 	return 0;
@@ -121,7 +128,7 @@ int pep_stats_create(const char *path, const struct pep_stats_params *params,
 	char temporary[PATH_MAX];
 	struct pep_stats *stats;
 	struct stat st;
-	int fd = -1, err;
+	int err;
 
 	if (params->workers < 1 || params->workers > PEP_CONF_MAX_WORKERS ||
 	    params->flows_per_worker < 1 || params->flows_per_worker > PEP_STATS_MAX_FLOWS)
@@ -132,15 +139,15 @@ int pep_stats_create(const char *path, const struct pep_stats_params *params,
 	stats = calloc(1, sizeof(*stats));
 	if (!stats)
 		return -ENOMEM;
-	stats->statm_fd = -1;
+	stats->statm_fd = stats->fd = -1;
 	snprintf(stats->path, sizeof(stats->path), "%s", path);
 	stats->size = stats_closed_offset(params->workers, params->flows_per_worker,
 					  PEP_STATS_CLOSED_PER_WORKER, params->workers);
 
-	err = create_file(temporary, stats->size, params->gid, &fd);
+	err = create_file(temporary, stats->size, params->gid, &stats->fd);
 	if (err)
 		goto fail;
-	stats->header = mmap(NULL, stats->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	stats->header = mmap(NULL, stats->size, PROT_READ | PROT_WRITE, MAP_SHARED, stats->fd, 0);
 	if (stats->header == MAP_FAILED) {
 		err = -errno;
 		stats->header = NULL;
@@ -153,21 +160,18 @@ int pep_stats_create(const char *path, const struct pep_stats_params *params,
 	stats->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	pep_stats_heartbeat(stats);
 
-	if (fstat(fd, &st) < 0 || rename(temporary, path) < 0) {
+	if (fstat(stats->fd, &st) < 0 || rename(temporary, path) < 0) {
 		err = -errno;
 		goto fail_unlink;
 	}
 	stats->dev = st.st_dev;
 	stats->ino = st.st_ino;
-	close(fd);
 	*ret = stats;
 	return 0;
 
 fail_unlink:
 	(void)unlink(temporary);
 fail:
-	if (fd >= 0)
-		close(fd);
 	pep_stats_destroy(stats);
 	return err;
 }
@@ -188,6 +192,8 @@ void pep_stats_destroy(struct pep_stats *stats)
 	}
 	if (stats->statm_fd >= 0)
 		close(stats->statm_fd);
+	if (stats->fd >= 0)
+		close(stats->fd);
 	free(stats->free_slots);
 	free(stats);
 }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 const char *pep_stats_address(const struct in6_addr *addr, char text[PEP_STATS_ADDRESS_SIZE])
 {
 	if (IN6_IS_ADDR_V4MAPPED(addr))
@@ -176,8 +178,9 @@ json_t *pep_stats_status_json(const struct pep_stats_info *info,
 		integer(pep_stats_word_get(&g[PEP_GAUGE_HELD_DOWNLINK_BYTES]) +
 			pep_stats_word_get(&g[PEP_GAUGE_HELD_UPLINK_BYTES])),
 		"held_bytes_limit", integer(info->memory_limit_bytes), "log_errors",
-		integer(info->log_messages[0]), "log_warnings", integer(info->log_messages[1]),
-		"closed", reasons(totals->closed, PEP_CLOSE_COUNT_, close_name), "bypassed",
+		integer(info->log_messages[PEP_LOG_LEVEL_ERROR]), "log_warnings",
+		integer(info->log_messages[PEP_LOG_LEVEL_WARNING]), "closed",
+		reasons(totals->closed, PEP_CLOSE_COUNT_, close_name), "bypassed",
 		reasons(totals->bypassed, PEP_BYPASS_COUNT_, bypass_name), "refused",
 		reasons(totals->refused, PEP_REFUSE_COUNT_, refuse_name), "connect_failures",
 		reasons(totals->connect_failures, PEP_CONNECT_FAILURE_COUNT_, failure_name));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the file says about itself is checked once, against the file's real size, before any use. */
+#include "config.h"
+
 #include "base/stats_read.h"
 
 #include <errno.h>
@@ -19,6 +21,7 @@
 struct pep_stats_reader {
 	const struct stats_header *header;
 	size_t size;
+	int fd;
 	unsigned int workers, flows_per_worker, closed_per_worker;
 	char path[PATH_MAX];
 	dev_t dev;
@@ -76,8 +79,8 @@ int pep_stats_open(const char *path, struct pep_stats_reader **ret)
 	r->closed_per_worker = r->header->closed_per_worker;
 	r->dev = st.st_dev;
 	r->ino = st.st_ino;
+	r->fd = fd;
 	snprintf(r->path, sizeof(r->path), "%s", path);
-	close(fd);
 	*ret = r;
 	return 0;
 
@@ -95,6 +98,7 @@ void pep_stats_close(struct pep_stats_reader *reader)
 	if (!reader)
 		return;
 	munmap((void *)(uintptr_t)reader->header, reader->size);
+	close(reader->fd);
 	free(reader);
 }
 
@@ -124,6 +128,15 @@ bool pep_stats_replaced(const struct pep_stats_reader *reader)
 	return stat(reader->path, &st) < 0 || st.st_dev != reader->dev || st.st_ino != reader->ino;
 }
 
+/* The writer holds a lock on the file for as long as it lives. */
+static bool writer_lives(const struct pep_stats_reader *reader)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	/* A file system that has no such locks: let the heartbeat decide alone. */
+	return fcntl(reader->fd, F_OFD_GETLK, &lock) < 0 || lock.l_type != F_UNLCK;
+}
+
 static void read_name(const struct stats_name *name, char ret[PEP_STATS_NAME_SIZE])
 {
 	ret[0] = '\0';
@@ -142,6 +155,7 @@ void pep_stats_read_info(const struct pep_stats_reader *reader, struct pep_stats
 		.workers = reader->workers,
 		.flows_per_worker = reader->flows_per_worker,
 		.start_real_ns = h->start_real_ns,
+		.writer_lives = writer_lives(reader),
 		.heartbeat_real_ns = pep_stats_word_get(&m->heartbeat_real_ns),
 		.heartbeat_mono_ns = pep_stats_word_get(&m->heartbeat_mono_ns),
 		.state = state < PEP_STATS_STATE_COUNT_ ? (enum pep_stats_state)state
@@ -166,7 +180,7 @@ void pep_stats_read_info(const struct pep_stats_reader *reader, struct pep_stats
 
 bool pep_stats_alive(const struct pep_stats_info *info, uint64_t now_mono_ns)
 {
-	return info->state != PEP_STATS_STATE_STOPPED &&
+	return info->writer_lives && info->state != PEP_STATS_STATE_STOPPED &&
 	       now_mono_ns < info->heartbeat_mono_ns + PEP_STATS_STALE_NS;
 }
 

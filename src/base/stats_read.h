@@ -6,8 +6,9 @@
 
 #include "base/stats.h"
 
-/** A daemon whose last heartbeat is older than this is taken for dead or hung. */
-#define PEP_STATS_STALE_NS UINT64_C(1800000000)
+/** A daemon whose last heartbeat is older than this is taken for hung. A dead one is known at once.
+ */
+#define PEP_STATS_STALE_NS UINT64_C(2000000000)
 
 struct pep_stats_reader;
 
@@ -33,6 +34,7 @@ struct pep_stats_info {
 	char version[32]; /* of the daemon's program */
 	unsigned int workers, flows_per_worker;
 	uint64_t start_real_ns;
+	bool writer_lives; /* the process that wrote the segment still exists */
 	uint64_t heartbeat_real_ns, heartbeat_mono_ns;
 	enum pep_stats_state state;
 	uint64_t config_generation, config_loaded_real_ns;
@@ -46,7 +48,7 @@ struct pep_stats_info {
 
 void pep_stats_read_info(const struct pep_stats_reader *reader, struct pep_stats_info *ret);
 
-/** Whether the daemon beat its heart within PEP_STATS_STALE_NS before @now_mono_ns. */
+/** Whether the daemon lives and beat its heart within PEP_STATS_STALE_NS before @now_mono_ns. */
 bool pep_stats_alive(const struct pep_stats_info *info, uint64_t now_mono_ns);
 
 /** A private copy of worker @index's block, which must be below info.workers. */
