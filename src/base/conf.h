@@ -190,17 +190,33 @@ void pep_conf_free(struct pep_conf *conf);
 /** Writes @conf to @out in the file's own syntax; reading it back gives an equal configuration. */
 void pep_conf_dump(const struct pep_conf *conf, FILE *out);
 
+/** Called for each key that differs, with both values as text; @restart: a running daemon keeps the
+ *  old one until it is restarted. */
+typedef void pep_conf_diff_fn(const char *name, const char *before, const char *after, bool restart,
+			      void *user);
+
+/** Compares two configurations. Returns 0 or -ENOMEM. */
+int pep_conf_diff(const struct pep_conf *before, const struct pep_conf *after,
+		  pep_conf_diff_fn *fn, void *user);
+
 /** One key of the schema, for documentation and its test. */
 struct pep_conf_key {
-	const char *section; /* "", "relay", "leg", "class", ... */
+	const char *section; /* "", "relay", "leg wireless", "class", ... */
 	const char *key;
 	const char *type;  /* "size", "time", "list of interfaces", ... */
-	const char *value; /* default, as it would be written */
+	const char *value; /* default, as it would be written; or "inherited" */
 	const char *help;
 };
 
 /** Walks the schema: returns key number @i, or NULL past the last. */
 const struct pep_conf_key *pep_conf_key_get(size_t i);
+
+/**
+ * The keys whose values differ between @running and @wanted and that a running daemon cannot take
+ * over. Stores up to @size of them in @ret; returns how many there are.
+ */
+unsigned int pep_conf_restart_keys(const struct pep_conf *running, const struct pep_conf *wanted,
+				   const struct pep_conf_key **ret, unsigned int size);
 
 /** Whether @addr (IPv4 as v4-mapped) lies in @prefix. */
 bool pep_prefix_contains(const struct pep_prefix *prefix, const struct in6_addr *addr);

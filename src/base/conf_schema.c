@@ -185,9 +185,7 @@ const struct conf_key conf_keys[] = {
 
 	{ { "cca", "param", "list of key=value", "{}",
 	    "settings of the congestion control that the section names" },
-	  .kind = CONF_KIND_PARAMS, .restart = true, .size = sizeof(struct pep_cca_param),
-	  .capacity = SIZEOF(struct pep_conf, cca_params) / sizeof(struct pep_cca_param),
-	  .count_offset = offsetof(struct pep_conf, n_cca_params) },
+	  .kind = CONF_KIND_PARAMS, LIST(pep_conf, cca_params, n_cca_params) },
 
 	MATCH_KEYS("class", pep_class_conf, match),
 	{ { "class", "bypass", "on|off", "off", "on: flows of this class go end to end" },

@@ -16,7 +16,7 @@ static const char *const level_names[PEP_LOG_LEVEL_COUNT_] = {
 };
 
 /* syslog(3) priorities, as the journal reads them from "<N>". */
-static const char level_priority[PEP_LOG_LEVEL_COUNT_] = { '3', '4', '5', '6', '7' };
+static const char level_priority[PEP_LOG_LEVEL_COUNT_] = {'3', '4', '5', '6', '7'};
 
 static const char *log_program = "edgepep";
 static bool log_priorities;
@@ -27,17 +27,17 @@ void pep_log_init(const char *program, enum pep_log_level max)
 {
 	log_program = program;
 	log_priorities = getenv("JOURNAL_STREAM") != NULL;
-	atomic_store(&log_max, (int) max);
+	atomic_store(&log_max, (int)max);
 }
 
 void pep_log_set_level(enum pep_log_level max)
 {
-	atomic_store(&log_max, (int) max);
+	atomic_store(&log_max, (int)max);
 }
 
 bool pep_log_enabled(enum pep_log_level level)
 {
-	return (int) level <= atomic_load_explicit(&log_max, memory_order_relaxed);
+	return (int)level <= atomic_load_explicit(&log_max, memory_order_relaxed);
 }
 
 const char *pep_log_level_name(enum pep_log_level level)
@@ -49,7 +49,7 @@ int pep_log_level_parse(const char *text, enum pep_log_level *ret)
 {
 	for (int i = 0; i < PEP_LOG_LEVEL_COUNT_; i++) {
 		if (strcmp(text, level_names[i]) == 0) {
-			*ret = (enum pep_log_level) i;
+			*ret = (enum pep_log_level)i;
 			return 0;
 		}
 	}
@@ -75,12 +75,12 @@ void pep_log(enum pep_log_level level, const char *format, ...)
 		head = snprintf(line, sizeof(line), "%s: %s: ", log_program, level_names[level]);
 
 	va_start(args, format);
-	body = vsnprintf(line + head, sizeof(line) - (size_t) head - 1, format, args);
+	body = vsnprintf(line + head, sizeof(line) - (size_t)head - 1, format, args);
 	va_end(args);
 	if (body < 0)
 		return;
 
-	length = (size_t) head + (size_t) body;
+	length = (size_t)head + (size_t)body;
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
 	line[length++] = '\n';

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 enum pep_log_level {
-	PEP_LOG_LEVEL_ERROR,	/* service impaired, act */
-	PEP_LOG_LEVEL_WARNING,	/* one flow or one feature impaired */
-	PEP_LOG_LEVEL_NOTICE,	/* a change of state an operator wants to see */
+	PEP_LOG_LEVEL_ERROR,   /* service impaired, act */
+	PEP_LOG_LEVEL_WARNING, /* one flow or one feature impaired */
+	PEP_LOG_LEVEL_NOTICE,  /* a change of state an operator wants to see */
 	PEP_LOG_LEVEL_INFO,
 	PEP_LOG_LEVEL_DEBUG,
 	PEP_LOG_LEVEL_COUNT_,

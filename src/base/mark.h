@@ -23,24 +23,24 @@
 #define PEP_MARK_DIVERT      0x400u
 
 enum pep_mark_kind {
-	PEP_MARK_KIND_NONE,		/* not seen by the gate yet */
-	PEP_MARK_KIND_BYPASS,		/* SYN: goes end to end */
-	PEP_MARK_KIND_REFUSE,		/* SYN: answered with a reset */
-	PEP_MARK_KIND_UNREACHABLE,	/* SYN: answered with ICMP host unreachable */
-	PEP_MARK_KIND_SPLIT,		/* SYN: to the listener of the worker in bits 0-5 */
-	PEP_MARK_KIND_WIRED,		/* SO_MARK of wired-leg sockets, with their worker */
-	PEP_MARK_KIND_WIRELESS,		/* SO_MARK of listeners and wireless-leg sockets */
+	PEP_MARK_KIND_NONE,        /* not seen by the gate yet */
+	PEP_MARK_KIND_BYPASS,      /* SYN: goes end to end */
+	PEP_MARK_KIND_REFUSE,      /* SYN: answered with a reset */
+	PEP_MARK_KIND_UNREACHABLE, /* SYN: answered with ICMP host unreachable */
+	PEP_MARK_KIND_SPLIT,       /* SYN: to the listener of the worker in bits 0-5 */
+	PEP_MARK_KIND_WIRED,       /* SO_MARK of wired-leg sockets, with their worker */
+	PEP_MARK_KIND_WIRELESS,    /* SO_MARK of listeners and wireless-leg sockets */
 };
 
 static inline unsigned int pep_mark_shift(uint32_t mask)
 {
-	return mask ? (unsigned int) __builtin_ctz(mask) : 0;
+	return mask ? (unsigned int)__builtin_ctz(mask) : 0;
 }
 
 /** The mark value, in place under @mask, of @kind for @worker. */
 static inline uint32_t pep_mark_make(uint32_t mask, enum pep_mark_kind kind, unsigned int worker)
 {
-	uint32_t field = ((uint32_t) kind << PEP_MARK_KIND_SHIFT) | (worker & PEP_MARK_WORKER_MASK);
+	uint32_t field = ((uint32_t)kind << PEP_MARK_KIND_SHIFT) | (worker & PEP_MARK_WORKER_MASK);
 
 	return field << pep_mark_shift(mask);
 }

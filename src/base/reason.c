@@ -41,10 +41,8 @@ static const char *const refuse_names[PEP_REFUSE_COUNT_] = {
 };
 
 static const char *const limit_names[PEP_LIMIT_COUNT_] = {
-	[PEP_LIMIT_WIRED] = "wired",
-	[PEP_LIMIT_WIRELESS] = "wireless",
-	[PEP_LIMIT_RECEIVER] = "receiver",
-	[PEP_LIMIT_APPLICATION] = "application",
+	[PEP_LIMIT_WIRED] = "wired",       [PEP_LIMIT_WIRELESS] = "wireless",
+	[PEP_LIMIT_RECEIVER] = "receiver", [PEP_LIMIT_APPLICATION] = "application",
 	[PEP_LIMIT_PROXY] = "proxy",
 };
 

@@ -6,44 +6,44 @@
 
 /** Why a flow ended; each flow has one. */
 enum pep_close {
-	PEP_CLOSE_FINISHED,		/* both directions ended with FIN */
-	PEP_CLOSE_CLIENT_RESET,		/* RST from the client */
-	PEP_CLOSE_SERVER_RESET,		/* RST from the server */
-	PEP_CLOSE_REFUSED,		/* the server refused the connection */
-	PEP_CLOSE_UNREACHABLE,		/* ICMP unreachable while connecting */
-	PEP_CLOSE_CONNECT_TIMEOUT,	/* the server never answered */
-	PEP_CLOSE_CONNECT_FAILED,	/* the wired leg could not be opened on this host */
-	PEP_CLOSE_CLIENT_GONE,		/* wireless leg: user timeout, keepalive or unreachable */
-	PEP_CLOSE_SERVER_GONE,		/* wired leg: the same */
-	PEP_CLOSE_HANDSHAKE,		/* the client never completed its handshake with us */
+	PEP_CLOSE_FINISHED,        /* both directions ended with FIN */
+	PEP_CLOSE_CLIENT_RESET,    /* RST from the client */
+	PEP_CLOSE_SERVER_RESET,    /* RST from the server */
+	PEP_CLOSE_REFUSED,         /* the server refused the connection */
+	PEP_CLOSE_UNREACHABLE,     /* ICMP unreachable while connecting */
+	PEP_CLOSE_CONNECT_TIMEOUT, /* the server never answered */
+	PEP_CLOSE_CONNECT_FAILED,  /* the wired leg could not be opened on this host */
+	PEP_CLOSE_CLIENT_GONE,     /* wireless leg: user timeout, keepalive or unreachable */
+	PEP_CLOSE_SERVER_GONE,     /* wired leg: the same */
+	PEP_CLOSE_HANDSHAKE,       /* the client never completed its handshake with us */
 	PEP_CLOSE_HALF_CLOSE_TIMEOUT,
 	PEP_CLOSE_IDLE_TIMEOUT,
-	PEP_CLOSE_KILLED,		/* by the operator */
-	PEP_CLOSE_SHUTDOWN,		/* the daemon ended */
-	PEP_CLOSE_ERROR,		/* anything else; logged */
+	PEP_CLOSE_KILLED,   /* by the operator */
+	PEP_CLOSE_SHUTDOWN, /* the daemon ended */
+	PEP_CLOSE_ERROR,    /* anything else; logged */
 	PEP_CLOSE_COUNT_,
 };
 
 /** Why a SYN went end to end. */
 enum pep_bypass {
-	PEP_BYPASS_POLICY,		/* bypass list or class */
-	PEP_BYPASS_MPTCP,		/* MP_CAPABLE, MP_JOIN */
-	PEP_BYPASS_LOCAL,		/* addressed to this host */
-	PEP_BYPASS_MALFORMED,		/* not a TCP SYN that the gate can read */
+	PEP_BYPASS_POLICY,    /* bypass list or class */
+	PEP_BYPASS_MPTCP,     /* MP_CAPABLE, MP_JOIN */
+	PEP_BYPASS_LOCAL,     /* addressed to this host */
+	PEP_BYPASS_MALFORMED, /* not a TCP SYN that the gate can read */
 	PEP_BYPASS_FLOW_LIMIT,
 	PEP_BYPASS_CLIENT_LIMIT,
 	PEP_BYPASS_PENDING_LIMIT,
-	PEP_BYPASS_RESOURCE,		/* no descriptor, memory or port */
-	PEP_BYPASS_PROBATION,		/* the prefix keeps failing */
+	PEP_BYPASS_RESOURCE,  /* no descriptor, memory or port */
+	PEP_BYPASS_PROBATION, /* the prefix keeps failing */
 	PEP_BYPASS_DRAIN,
-	PEP_BYPASS_OPERATOR,		/* bypass on */
+	PEP_BYPASS_OPERATOR, /* bypass on */
 	PEP_BYPASS_COUNT_,
 };
 
 /** Why a SYN was refused by us, without asking the server. */
 enum pep_refuse {
-	PEP_REFUSE_LOOP,		/* would come back to ourselves */
-	PEP_REFUSE_LIMIT,		/* overload = refuse */
+	PEP_REFUSE_LOOP,  /* would come back to ourselves */
+	PEP_REFUSE_LIMIT, /* overload = refuse */
 	PEP_REFUSE_COUNT_,
 };
 

@@ -23,20 +23,20 @@
 struct client {
 	struct pep_control *control;
 	struct bufferevent *bev;
-	struct pep_control_request *request;	/* being answered, or NULL */
-	bool closing;				/* after the output is written */
+	struct pep_control_request *request; /* being answered, or NULL */
+	bool closing;                        /* after the output is written */
 	LIST_ENTRY(client) link;
 };
 
 struct pep_control_request {
-	struct client *client;	/* NULL: gone */
-	bool running;		/* inside its command: free only afterwards */
+	struct client *client; /* NULL: gone */
+	bool running;          /* inside its command: free only afterwards */
 	bool answered;
 };
 
 struct pep_control {
 	struct pep_control_params params;
-	char path[sizeof(((struct sockaddr_un *) 0)->sun_path)];
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	struct evconnlistener *listener;
 	LIST_HEAD(, client) clients;
 	unsigned int n_clients;
@@ -78,7 +78,8 @@ static void client_refuse(struct client *client, const char *text)
 	bufferevent_disable(client->bev, EV_READ);
 }
 
-/* -- answers -------------------------------------------------------------------------------------- */
+/* -- answers --------------------------------------------------------------------------------------
+ */
 
 static void answer(struct pep_control_request *request, json_t *reply)
 {
@@ -120,14 +121,15 @@ void pep_control_fail(struct pep_control_request *request, const char *format, .
 	answer(request, failure(text));
 }
 
-/* -- requests ------------------------------------------------------------------------------------- */
+/* -- requests -------------------------------------------------------------------------------------
+ */
 
 int pep_control_split(char *line, char *words[PEP_CONTROL_MAX_WORDS])
 {
 	int n = 0;
 
 	for (char *p = line; *p; p++)
-		if ((unsigned char) *p < ' ' && *p != '\t')
+		if ((unsigned char)*p < ' ' && *p != '\t')
 			return -EINVAL;
 	for (char *word = strtok_r(line, " \t", &line); word; word = strtok_r(NULL, " \t", &line)) {
 		if (n == PEP_CONTROL_MAX_WORDS)
@@ -242,11 +244,12 @@ static void serve(struct client *client)
 		client_refuse(client, "request too long");
 }
 
-/* -- clients -------------------------------------------------------------------------------------- */
+/* -- clients --------------------------------------------------------------------------------------
+ */
 
 static void on_read(struct bufferevent *bev, void *data)
 {
-	(void) bev;
+	(void)bev;
 	serve(data);
 }
 
@@ -254,7 +257,7 @@ static void on_written(struct bufferevent *bev, void *data)
 {
 	struct client *client = data;
 
-	(void) bev;
+	(void)bev;
 	if (client->closing)
 		client_free(client);
 }
@@ -263,7 +266,7 @@ static void on_client_event(struct bufferevent *bev, short what, void *data)
 {
 	struct client *client = data;
 
-	(void) what;
+	(void)what;
 	/* Half-closed after its last request: the answer still goes out. */
 	if ((what & BEV_EVENT_EOF) &&
 	    (client->request || evbuffer_get_length(bufferevent_get_output(bev)) > 0)) {
@@ -277,12 +280,12 @@ static void on_client_event(struct bufferevent *bev, short what, void *data)
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa,
 		      int length, void *data)
 {
-	const struct timeval idle = { .tv_sec = PEP_CONTROL_IDLE_SECONDS };
+	const struct timeval idle = {.tv_sec = PEP_CONTROL_IDLE_SECONDS};
 	struct pep_control *control = data;
 	struct client *client = calloc(1, sizeof(*client));
 
-	(void) sa;
-	(void) length;
+	(void)sa;
+	(void)length;
 	if (client)
 		client->bev = bufferevent_socket_new(evconnlistener_get_base(listener), fd,
 						     BEV_OPT_CLOSE_ON_FREE);
@@ -302,14 +305,15 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 		client_refuse(client, "too many control clients");
 }
 
-/* -- the socket ----------------------------------------------------------------------------------- */
+/* -- the socket -----------------------------------------------------------------------------------
+ */
 
 /* Whether somebody listens behind an existing socket file. */
 static bool is_alive(const struct sockaddr_un *sa)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	bool alive = fd >= 0 &&
-		     (connect(fd, (const struct sockaddr *) sa, sizeof(*sa)) == 0 || errno == EAGAIN);
+	bool alive = fd >= 0 && (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ||
+				 errno == EAGAIN);
 
 	if (fd >= 0)
 		close(fd);
@@ -318,7 +322,7 @@ static bool is_alive(const struct sockaddr_un *sa)
 
 static int open_socket(const struct pep_control_params *params, int *ret_fd)
 {
-	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 	mode_t before;
 	int fd, err = 0;
 
@@ -332,11 +336,11 @@ static int open_socket(const struct pep_control_params *params, int *ret_fd)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	before = umask(0117);	/* 0660 from the first moment */
-	if (bind(fd, (struct sockaddr *) &sa, sizeof(sa)) < 0 || listen(fd, 16) < 0)
+	before = umask(0117); /* 0660 from the first moment */
+	if (bind(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 || listen(fd, 16) < 0)
 		err = -errno;
 	umask(before);
-	if (!err && params->gid != (gid_t) -1 && chown(params->path, (uid_t) -1, params->gid) < 0)
+	if (!err && params->gid != (gid_t)-1 && chown(params->path, (uid_t)-1, params->gid) < 0)
 		err = -errno;
 	if (err)
 		close(fd);
@@ -362,8 +366,8 @@ int pep_control_new(struct event_base *base, const struct pep_control_params *pa
 	}
 	strcpy(control->path, params->path);
 	control->params.path = control->path;
-	control->listener = evconnlistener_new(base, on_accept, control,
-					       LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+	control->listener = evconnlistener_new(
+		base, on_accept, control, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
 	if (!control->listener) {
 		close(fd);
 		pep_control_free(control);

@@ -3,17 +3,17 @@
 #define PEP_PROXY_CONTROL_H
 
 /*
- * The control socket: a Unix stream socket on which a request is one line of words and the reply one
- * line of JSON, {"ok": true, ...} or {"ok": false, "error": "..."}. Several requests may follow each
- * other on one connection; each is answered before the next is read.
+ * The control socket: a Unix stream socket on which a request is one line of words and the reply
+ * one line of JSON, {"ok": true, ...} or {"ok": false, "error": "..."}. Several requests may follow
+ * each other on one connection; each is answered before the next is read.
  */
 
 #include <jansson.h>
 #include <sys/types.h>
 
-#define PEP_CONTROL_LINE_BYTES  4096	/* longest request, with its newline */
-#define PEP_CONTROL_MAX_CLIENTS 16
-#define PEP_CONTROL_MAX_WORDS   16
+#define PEP_CONTROL_LINE_BYTES   4096 /* longest request, with its newline */
+#define PEP_CONTROL_MAX_CLIENTS  16
+#define PEP_CONTROL_MAX_WORDS    16
 #define PEP_CONTROL_IDLE_SECONDS 30
 
 struct event_base;
@@ -21,17 +21,17 @@ struct pep_control;
 struct pep_control_request;
 
 struct pep_control_command {
-	const char *name;	/* one or more words, as typed; NULL ends the table */
-	const char *args;	/* what follows, for error texts; "" for nothing */
+	const char *name; /* one or more words, as typed; NULL ends the table */
+	const char *args; /* what follows, for error texts; "" for nothing */
 	int min_args, max_args;
 	/** Must end in one pep_control_ok() or pep_control_fail(), now or later. */
 	void (*run)(struct pep_control_request *request, int argc, char **argv, void *context);
 };
 
 struct pep_control_params {
-	const char *path;	/* copied */
-	gid_t gid;		/* group of the socket, mode 0660; (gid_t) -1 leaves it */
-	const struct pep_control_command *commands;	/* borrowed */
+	const char *path; /* copied */
+	gid_t gid;        /* group of the socket, mode 0660; (gid_t) -1 leaves it */
+	const struct pep_control_command *commands; /* borrowed */
 	void *context;
 };
 

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "proxy/daemon_internal.h"
+
+#include "base/log.h"
+#include "base/stats.h"
+#include "proxy/clients.h"
+#include "proxy/control.h"
+#include "proxy/local_addrs.h"
+#include "proxy/notify.h"
+#include "proxy/privileges.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEARTBEAT_MS  500
+#define WATCH_SECONDS 5   /* how often local addresses and controls are looked at again */
+#define MAX_PIPES     256 /* fs.pipe-user-pages-soft admits so many of 256 KiB to a user */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* -- questions to all workers ---------------------------------------------------------------------
+ */
+
+struct question {
+	daemon_done_fn *done;
+	void *user;
+	unsigned int open;
+	int best;
+};
+
+int daemon_ask_all(struct pep_daemon *daemon, const struct pep_mail *mail, daemon_done_fn *done,
+		   void *user)
+{
+	struct question *q = calloc(1, sizeof(*q));
+	struct pep_mail copy = *mail;
+
+	if (!q)
+		return -ENOMEM;
+	*q = (struct question){.done = done, .user = user, .best = -ENOENT};
+	copy.context = q;
+	for (unsigned int i = 0; i < daemon->n_workers; i++)
+		if (pep_worker_post(daemon->workers[i].worker, &copy) == 0)
+			q->open++;
+	if (q->open == 0) {
+		free(q);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+static void on_answer(evutil_socket_t fd, short what, void *data)
+{
+	struct daemon_worker *w = data;
+	struct pep_mail mail;
+
+	(void)fd;
+	(void)what;
+	while (pep_worker_take_answer(w->worker, &mail) == 0) {
+		struct question *q = mail.context;
+
+		if (mail.result == 0)
+			q->best = 0;
+		else if (q->best == -ENOENT)
+			q->best = mail.result;
+		if (--q->open > 0)
+			continue;
+		if (q->done)
+			q->done(w->daemon, q->best, q->user);
+		free(q);
+	}
+}
+
+static enum pep_stats_state state_of(const struct pep_daemon *daemon)
+{
+	if (daemon->draining)
+		return PEP_STATS_STATE_DRAINING;
+	return daemon->bypass ? PEP_STATS_STATE_BYPASS : PEP_STATS_STATE_RUNNING;
+}
+
+int daemon_set_intake(struct pep_daemon *daemon, daemon_done_fn *done, void *user)
+{
+	struct pep_mail mail = {.type = PEP_MAIL_INTAKE};
+
+	mail.value = daemon->draining ? PEP_INTAKE_DRAIN
+		     : daemon->bypass ? PEP_INTAKE_BYPASS
+				      : PEP_INTAKE_SPLIT;
+	pep_stats_set_state(daemon->stats, state_of(daemon));
+	return daemon_ask_all(daemon, &mail, done, user);
+}
+
+uint64_t daemon_flows(const struct pep_daemon *daemon, uint64_t *ret_pending)
+{
+	uint64_t flows = 0, pending = 0;
+
+	for (unsigned int i = 0; i < daemon->n_workers; i++) {
+		const struct pep_stats_block *b = pep_stats_worker(daemon->stats, i)->block;
+
+		flows += pep_stats_word_get(&b->gauges[PEP_GAUGE_FLOWS]);
+		pending += pep_stats_word_get(&b->gauges[PEP_GAUGE_PENDING]);
+	}
+	if (ret_pending)
+		*ret_pending = pending;
+	return flows + pending;
+}
+
+/* -- configuration --------------------------------------------------------------------------------
+ */
+
+static void log_fallbacks(const struct pep_conf *conf)
+{
+	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++) {
+		struct pep_leg_setup setup;
+		int err = pep_leg_setup_resolve(&conf->leg[s], &setup);
+
+		if (setup.cca_fallback)
+			pep_warning(
+				"congestion control '%s' of leg %s cannot be used (%s), using '%s' "
+				"instead; for the pep_ family run 'edgepep-cca load'",
+				conf->leg[s].congestion_control,
+				pep_segment_name((enum pep_segment)s), strerror(-err),
+				setup.conf.congestion_control[0] ? setup.conf.congestion_control
+								 : "the system's default");
+	}
+}
+
+static void publish_conf(struct pep_daemon *daemon)
+{
+	pep_stats_set_config(daemon->stats, daemon->generation, daemon->max_flows,
+			     daemon->conf->relay.memory_bytes);
+}
+
+static void on_conf_taken(struct pep_daemon *daemon, int result, void *user)
+{
+	(void)daemon;
+	(void)result;
+	pep_conf_free(user);
+}
+
+int daemon_reload(struct pep_daemon *daemon, struct pep_conf **ret_before, char errors[512])
+{
+	FILE *out = fmemopen(errors, 512, "w");
+	struct pep_conf *conf = NULL, *copy = NULL;
+	struct pep_mail mail = {.type = PEP_MAIL_CONF};
+	int err;
+
+	errors[0] = '\0';
+	err = out ? pep_conf_load(daemon->conf_path, out, &conf) : -ENOMEM;
+	if (!err)
+		err = pep_conf_require_interfaces(conf, daemon->conf_path, out);
+	if (!err)
+		err = pep_conf_require_descriptors(conf, daemon->conf_path, out);
+	if (out)
+		fclose(out);
+	if (!err)
+		err = pep_conf_new(&copy);
+	if (err) {
+		pep_stats_set_config_failed(daemon->stats);
+		pep_conf_free(conf);
+		return err;
+	}
+	/* What needs a restart keeps the value that is in force. */
+	*copy = *conf;
+	memcpy(&copy->steering, &daemon->conf->steering, sizeof(copy->steering));
+	copy->max_pending = daemon->conf->max_pending;
+	mail.pointer = copy;
+	err = daemon_ask_all(daemon, &mail, on_conf_taken, copy);
+	if (err) {
+		pep_conf_free(copy);
+		pep_conf_free(conf);
+		return err;
+	}
+	*ret_before = daemon->conf;
+	daemon->conf = conf;
+	daemon->generation++;
+	pep_log_set_level((enum pep_log_level)conf->log_level);
+	log_fallbacks(conf);
+	publish_conf(daemon);
+	pep_notice("configuration reloaded, generation=%llu",
+		   (unsigned long long)daemon->generation);
+	return 0;
+}
+
+/* -- timers and signals ---------------------------------------------------------------------------
+ */
+
+static void end_of_drain(struct pep_daemon *daemon)
+{
+	uint64_t flows = daemon_flows(daemon, NULL);
+	bool late = daemon->drain_deadline_ns && now_ns() >= daemon->drain_deadline_ns;
+
+	if (flows > 0 && !late)
+		return;
+	pep_notice("drained, flows_left=%llu", (unsigned long long)flows);
+	event_base_loopbreak(daemon->base);
+}
+
+static void on_heartbeat(evutil_socket_t fd, short what, void *data)
+{
+	struct pep_daemon *daemon = data;
+	uint64_t pending, flows = daemon_flows(daemon, &pending);
+
+	(void)fd;
+	(void)what;
+	pep_stats_heartbeat(daemon->stats);
+	(void)pep_notify("WATCHDOG=1\nSTATUS=%s, %llu flows, %llu pending",
+			 pep_stats_state_name(state_of(daemon)),
+			 (unsigned long long)(flows - pending), (unsigned long long)pending);
+	if (daemon->draining)
+		end_of_drain(daemon);
+}
+
+static void on_addrs_taken(struct pep_daemon *daemon, int result, void *user)
+{
+	(void)daemon;
+	(void)result;
+	pep_local_addrs_free(user);
+}
+
+/* Addresses come and go; all workers get the new set, the old one is freed when all have it. */
+static void refresh_local_addrs(struct pep_daemon *daemon)
+{
+	struct pep_local_addrs *addrs, *before = daemon->local_addrs;
+	struct pep_mail mail = {.type = PEP_MAIL_LOCAL_ADDRS};
+
+	if (pep_local_addrs_load(&addrs) < 0)
+		return;
+	if (pep_local_addrs_equal(addrs, before)) {
+		pep_local_addrs_free(addrs);
+		return;
+	}
+	mail.pointer = addrs;
+	if (daemon_ask_all(daemon, &mail, on_addrs_taken, before) < 0)
+		pep_local_addrs_free(addrs);
+	else
+		daemon->local_addrs = addrs;
+}
+
+static void on_watch(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	refresh_local_addrs(data);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *data)
+{
+	struct pep_daemon *daemon = data;
+	struct pep_conf *before;
+	char errors[512];
+
+	(void)what;
+	if (number == SIGHUP) {
+		if (daemon_reload(daemon, &before, errors) == 0)
+			pep_conf_free(before);
+		else
+			pep_error("reload refused, the old configuration stays: %s", errors);
+		return;
+	}
+	pep_notice("ending on signal %d", (int)number);
+	event_base_loopbreak(daemon->base);
+}
+
+static int open_events(struct pep_daemon *daemon)
+{
+	static const int signals[3] = {SIGTERM, SIGINT, SIGHUP};
+	struct timeval heartbeat = {.tv_usec = HEARTBEAT_MS * 1000};
+	struct timeval watch = {.tv_sec = WATCH_SECONDS};
+
+	for (int i = 0; i < 3; i++) {
+		daemon->signal_events[i] =
+			evsignal_new(daemon->base, signals[i], on_signal, daemon);
+		if (!daemon->signal_events[i] || event_add(daemon->signal_events[i], NULL) < 0)
+			return -ENOMEM;
+	}
+	daemon->heartbeat_event = event_new(daemon->base, -1, EV_PERSIST, on_heartbeat, daemon);
+	daemon->watch_event = event_new(daemon->base, -1, EV_PERSIST, on_watch, daemon);
+	if (!daemon->heartbeat_event || !daemon->watch_event ||
+	    event_add(daemon->heartbeat_event, &heartbeat) < 0 ||
+	    event_add(daemon->watch_event, &watch) < 0)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < daemon->n_workers; i++) {
+		struct daemon_worker *w = &daemon->workers[i];
+
+		w->answer_event = event_new(daemon->base, pep_worker_answer_fd(w->worker),
+					    EV_READ | EV_PERSIST, on_answer, w);
+		if (!w->answer_event || event_add(w->answer_event, NULL) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* -- set-up ---------------------------------------------------------------------------------------
+ */
+
+struct identity {
+	uid_t uid;
+	gid_t gid;
+	gid_t control_gid; /* (gid_t) -1: leave it */
+};
+
+static int find_identity(const struct pep_conf *conf, struct identity *ret)
+{
+	ret->uid = geteuid();
+	ret->gid = getegid();
+	ret->control_gid = (gid_t)-1;
+	if (geteuid() != 0)
+		return 0;
+	if (pep_user_lookup(conf->user, &ret->uid, &ret->gid) < 0) {
+		pep_error("user '%s' does not exist: run systemd-sysusers, create it with 'useradd "
+			  "--system %s', or set 'user'",
+			  conf->user, conf->user);
+		return -ENOENT;
+	}
+	if (pep_group_lookup(conf->group, &ret->control_gid) < 0) {
+		pep_error(
+			"group '%s' does not exist: run systemd-sysusers, create it with 'groupadd "
+			"--system %s', or set 'group'",
+			conf->group, conf->group);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static int make_run_dir(const struct pep_conf *conf, const struct identity *id)
+{
+	if (mkdir(conf->run_dir, 0755) < 0 && errno != EEXIST) {
+		int err = -errno;
+
+		pep_error("cannot create run-dir '%s': %s", conf->run_dir, strerror(errno));
+		return err;
+	}
+	/* The daemon removes its files after it has become its user. */
+	if (geteuid() == 0 && id->uid != 0 && chown(conf->run_dir, id->uid, id->gid) < 0)
+		return -errno;
+	return 0;
+}
+
+static int open_workers(struct pep_daemon *daemon)
+{
+	const struct pep_conf *conf = daemon->conf;
+	struct pep_worker_params params = {
+		.conf = conf,
+		.stats = daemon->stats,
+		.clients = daemon->clients,
+		.local_addrs = daemon->local_addrs,
+		.max_flows = (daemon->max_flows + conf->workers - 1) / conf->workers,
+		.memory_bytes = conf->relay.memory_bytes / conf->workers,
+		.max_pipes = conf->relay.splice ? MAX_PIPES / conf->workers : 0,
+	};
+	char error[256];
+
+	for (unsigned int i = 0; i < conf->workers; i++) {
+		int err;
+
+		params.index = i;
+		err = pep_worker_new(&params, error, &daemon->workers[i].worker);
+		if (err) {
+			pep_error("%s", error);
+			return err;
+		}
+		daemon->workers[i].daemon = daemon;
+		daemon->n_workers++;
+	}
+	return 0;
+}
+
+static int open_stats(struct pep_daemon *daemon, const struct identity *id)
+{
+	const struct pep_conf *conf = daemon->conf;
+	struct pep_stats_params params = {
+		.workers = conf->workers,
+		.flows_per_worker = (daemon->max_flows + conf->workers - 1) / conf->workers,
+		.gid = id->control_gid,
+		.version = PACKAGE_VERSION,
+	};
+	char path[sizeof(conf->run_dir) + 32];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/" PEP_STATS_FILE, conf->run_dir);
+	err = pep_stats_create(path, &params, &daemon->stats);
+	if (err)
+		pep_error("cannot create the stats segment '%s': %s", path, strerror(-err));
+	return err;
+}
+
+static int open_control(struct pep_daemon *daemon, const struct identity *id)
+{
+	char path[sizeof(daemon->conf->run_dir) + 32];
+	struct pep_control_params params = {
+		.path = path,
+		.gid = id->control_gid,
+		.commands = daemon_commands,
+		.context = daemon,
+	};
+	int err;
+
+	snprintf(path, sizeof(path), "%s/control.sock", daemon->conf->run_dir);
+	err = pep_control_new(daemon->base, &params, &daemon->control);
+	if (err == -EADDRINUSE)
+		pep_error("another edgepepd answers on '%s': stop it, or set another 'run-dir'",
+			  path);
+	else if (err)
+		pep_error("cannot open the control socket '%s': %s", path, strerror(-err));
+	return err;
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static int drop_privileges(const struct identity *id)
+{
+	int err = pep_privileges_drop(id->uid, id->gid);
+
+	if (err == -EPERM)
+		pep_error("CAP_NET_ADMIN and CAP_NET_RAW are needed: start as root or through "
+			  "edgepep.service");
+	else if (err)
+		pep_error("cannot drop privileges: %s", strerror(-err));
+	return err;
+}
+
+static int set_up(struct pep_daemon *daemon)
+{
+	struct identity id;
+	int err = find_identity(daemon->conf, &id);
+
+	if (!err)
+		err = make_run_dir(daemon->conf, &id);
+	if (err)
+		return err;
+	daemon->base = event_base_new();
+	if (!daemon->base)
+		return -ENOMEM;
+	/* The socket first: it tells whether another daemon runs on this run-dir. */
+	err = open_control(daemon, &id);
+	if (!err)
+		err = open_stats(daemon, &id);
+	if (!err)
+		err = pep_clients_new(daemon->max_flows * 4, &daemon->clients);
+	if (!err)
+		err = pep_local_addrs_load(&daemon->local_addrs);
+	if (!err)
+		err = open_workers(daemon);
+	if (!err)
+		err = open_events(daemon);
+	if (!err)
+		err = drop_privileges(&id);
+	for (unsigned int i = 0; !err && i < daemon->n_workers; i++)
+		err = pep_worker_start(daemon->workers[i].worker);
+	return err;
+}
+
+int pep_daemon_new(const char *conf_path, struct pep_conf *conf, struct pep_daemon **ret)
+{
+	struct pep_daemon *daemon = calloc(1, sizeof(*daemon));
+	int err;
+
+	if (!daemon)
+		return -ENOMEM;
+	signal(SIGPIPE, SIG_IGN);
+	raise_descriptor_limit();
+	daemon->conf_path = conf_path;
+	daemon->conf = conf;
+	daemon->generation = 1;
+	daemon->start_ns = now_ns();
+	daemon->max_flows = conf->max_flows;
+	err = set_up(daemon);
+	if (err) {
+		daemon->conf = NULL;
+		pep_daemon_free(daemon);
+		return err;
+	}
+	log_fallbacks(conf);
+	publish_conf(daemon);
+	pep_stats_set_state(daemon->stats, state_of(daemon));
+	pep_stats_heartbeat(daemon->stats);
+	*ret = daemon;
+	return 0;
+}
+
+int pep_daemon_run(struct pep_daemon *daemon)
+{
+	pep_notice("ready, version=%s workers=%u max_flows=%u accept=%s source=%s", PACKAGE_VERSION,
+		   daemon->n_workers, daemon->max_flows,
+		   daemon->conf->accept == PEP_ACCEPT_EARLY ? "early" : "verified",
+		   daemon->conf->source == PEP_SOURCE_CLIENT ? "client" : "gateway");
+	(void)pep_notify("READY=1\nSTATUS=running");
+	if (event_base_dispatch(daemon->base) < 0)
+		return -EIO;
+	(void)pep_notify("STOPPING=1");
+	return 0;
+}
+
+static void free_event(struct event *event)
+{
+	if (event)
+		event_free(event);
+}
+
+void pep_daemon_free(struct pep_daemon *daemon)
+{
+	if (!daemon)
+		return;
+	for (unsigned int i = 0; i < daemon->n_workers; i++) {
+		free_event(daemon->workers[i].answer_event);
+		pep_worker_free(daemon->workers[i].worker);
+	}
+	pep_control_free(daemon->control);
+	for (int i = 0; i < 3; i++)
+		free_event(daemon->signal_events[i]);
+	free_event(daemon->heartbeat_event);
+	free_event(daemon->watch_event);
+	if (daemon->base)
+		event_base_free(daemon->base);
+	pep_local_addrs_free(daemon->local_addrs);
+	pep_clients_free(daemon->clients);
+	pep_stats_destroy(daemon->stats);
+	pep_conf_free(daemon->conf);
+	free(daemon);
+}

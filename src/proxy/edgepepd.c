@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* edgepepd: command line, configuration, and the daemon's life. */
+#include "base/conf.h"
+#include "base/log.h"
+#include "base/usage.h"
+#include "proxy/daemon.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	OPTION_CHECK = PEP_USAGE_LONG,
+	OPTION_DUMP
+};
+
+static const struct pep_usage_option options[] = {
+	{'c', "config", "FILE", "read FILE in place of " PEP_CONF_FILE},
+	{OPTION_CHECK, "check-config", NULL, "check the configuration and exit: 0 good, 2 bad"},
+	{OPTION_DUMP, "dump-config", NULL, "print the configuration in effect and exit"},
+	{0},
+};
+
+static const struct pep_usage usage = {
+	.program = "edgepepd",
+	.synopsis = "[OPTION...]",
+	.summary =
+		"Splits TCP connections at the radio boundary. Stays in the foreground and logs to "
+		"stderr.",
+	.options = options,
+	.more = "Steering rules are loaded with 'edgepepctl rules up'; see edgepepd(8).\n",
+};
+
+static int run(const char *path, struct pep_conf *conf)
+{
+	struct pep_daemon *daemon;
+	int err = pep_daemon_new(path, conf, &daemon);
+
+	if (err) {
+		pep_conf_free(conf);
+		return EXIT_FAILURE;
+	}
+	err = pep_daemon_run(daemon);
+	pep_daemon_free(daemon);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	const char *path = PEP_CONF_FILE;
+	bool check = false, dump = false;
+	struct pep_conf *conf;
+	int option;
+
+	while ((option = pep_usage_next(&usage, argc, argv)) != PEP_USAGE_END) {
+		switch (option) {
+		case 'c':
+			path = optarg;
+			break;
+		case OPTION_CHECK:
+			check = true;
+			break;
+		case OPTION_DUMP:
+			dump = true;
+			break;
+		case PEP_USAGE_DONE:
+			return EXIT_SUCCESS;
+		default:
+			return PEP_EXIT_USAGE;
+		}
+	}
+	if (optind < argc)
+		return pep_usage_error(&usage, "unexpected argument '%s'", argv[optind]);
+	if (pep_conf_load(path, stderr, &conf) < 0)
+		return PEP_EXIT_USAGE;
+	if (dump)
+		pep_conf_dump(conf, stdout);
+	if (!dump && (pep_conf_require_interfaces(conf, path, stderr) < 0 ||
+		      pep_conf_require_descriptors(conf, path, stderr) < 0)) {
+		pep_conf_free(conf);
+		return PEP_EXIT_USAGE;
+	}
+	if (check || dump) {
+		if (check)
+			printf("%s: good\n", path);
+		pep_conf_free(conf);
+		return EXIT_SUCCESS;
+	}
+	pep_log_init("edgepepd", (enum pep_log_level)conf->log_level);
+	return run(path, conf);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events of the legs and the bytes they move. Events are edge-triggered: every event ends in a pump
+ * of both directions, and a pump that stops early leaves its flow in a queue.
+ */
+#include "proxy/flow_internal.h"
+
+#include <errno.h>
+
+/* Returns false when the flow is gone or has changed its state. */
+static bool pump_path(struct flow *flow, enum pep_direction direction, enum flow_queue *queue)
+{
+	struct pep_path *path = &flow->path[direction];
+	struct pep_flows *set = flow->set;
+	bool splice = set->policy->conf.relay.splice;
+	uint64_t read_before = path->bytes;
+	uint64_t written_before = path->bytes - path->held_bytes;
+	bool eof_before = path->eof;
+	enum pep_pump result;
+	int error = 0;
+
+	result = pep_path_pump(path, set->params.pool, splice, &error);
+	if (result != PEP_PUMP_STARVED && flow->attribution[direction].capped_since_ns)
+		pep_attribution_uncapped(&flow->attribution[direction], flow_now_ns());
+	flow_count_moved(flow, direction, path->bytes - read_before,
+			 path->bytes - path->held_bytes - written_before);
+	if (path->eof && !eof_before)
+		flow_publish_state(flow);
+
+	switch (result) {
+	case PEP_PUMP_DRAINED:
+	case PEP_PUMP_BLOCKED:
+	case PEP_PUMP_FINISHED:
+		return true;
+	case PEP_PUMP_BUDGET:
+		*queue = FLOW_QUEUE_READY;
+		return true;
+	case PEP_PUMP_STARVED:
+		pep_attribution_capped(&flow->attribution[direction], flow_now_ns());
+		pep_stats_add(set->stats, PEP_COUNTER_RELAY_CAP_HITS, 1);
+		if (*queue == FLOW_QUEUE_NONE)
+			*queue = FLOW_QUEUE_STARVED;
+		return true;
+	case PEP_PUMP_READ_FAILED:
+		flow_leg_broke(flow, pep_direction_reading(direction), error);
+		return false;
+	case PEP_PUMP_WRITE_FAILED:
+		flow_leg_broke(flow, pep_direction_sending(direction), error);
+		return false;
+	}
+	return true;
+}
+
+/* After a leg broke, only what it had sent moves on. */
+static void pump_flushing(struct flow *flow, enum flow_queue *queue)
+{
+	enum pep_direction direction = flow->broken_leg == PEP_SEGMENT_WIRED
+					       ? PEP_DIRECTION_DOWNLINK
+					       : PEP_DIRECTION_UPLINK;
+
+	if (pump_path(flow, direction, queue) && flow->path[direction].fin_sent)
+		flow_flush_check(flow);
+}
+
+void flow_pump(struct flow *flow)
+{
+	struct pep_flows *set = flow->set;
+	enum flow_queue queue = FLOW_QUEUE_NONE;
+
+	if (flow->state == FLOW_OPEN) {
+		if (!pump_path(flow, PEP_DIRECTION_DOWNLINK, &queue) ||
+		    !pump_path(flow, PEP_DIRECTION_UPLINK, &queue))
+			return;
+		if (flow->path[PEP_DIRECTION_DOWNLINK].fin_sent &&
+		    flow->path[PEP_DIRECTION_UPLINK].fin_sent) {
+			flow_finish(flow);
+			return;
+		}
+		flow_enqueue(flow, queue);
+	} else if (flow->state == FLOW_FLUSHING) {
+		pump_flushing(flow, &queue);
+		if (flow->state == FLOW_FLUSHING)
+			flow_enqueue(flow, queue);
+	}
+	/* What this flow gave back may be what another one waits for. */
+	if (!TAILQ_EMPTY(&set->queues[FLOW_QUEUE_STARVED]) && !pep_pool_is_full(set->params.pool))
+		event_active(&set->ready_event, EV_TIMEOUT, 0);
+}
+
+void flow_start(struct flow *flow)
+{
+	uint32_t target = flow->set->policy->conf.relay.buffer_max_bytes;
+	int wireless = flow->leg[PEP_SEGMENT_WIRELESS].fd, wired = flow->leg[PEP_SEGMENT_WIRED].fd;
+
+	pep_path_init(&flow->path[PEP_DIRECTION_DOWNLINK], wired, wireless, target);
+	pep_path_init(&flow->path[PEP_DIRECTION_UPLINK], wireless, wired, target);
+	/* A FIN may have come while the leg waited for the other one: never trust a short read. */
+	flow->path[PEP_DIRECTION_DOWNLINK].peer_closed = true;
+	flow->path[PEP_DIRECTION_UPLINK].peer_closed = true;
+	flow->active_ns = flow_now_ns();
+	pep_attribution_init(&flow->attribution[PEP_DIRECTION_DOWNLINK], flow->active_ns);
+	pep_attribution_init(&flow->attribution[PEP_DIRECTION_UPLINK], flow->active_ns);
+	flow_publish_state(flow);
+	flow_pump(flow);
+}
+
+/*
+ * A broken socket reports readable and writable at once. Where the pump reads, it finds the error
+ * itself; where it does not read (bytes are held, or the FIN was read), nobody would.
+ */
+static int hidden_error(const struct flow *flow, enum pep_segment segment, short what)
+{
+	const struct pep_path *from =
+		&flow->path[segment == PEP_SEGMENT_WIRED ? PEP_DIRECTION_DOWNLINK
+							 : PEP_DIRECTION_UPLINK];
+
+	if ((what & (EV_READ | EV_WRITE)) != (EV_READ | EV_WRITE))
+		return 0;
+	if (from->held_bytes == 0 && !from->eof)
+		return 0;
+	return pep_leg_take_error(flow->leg[segment].fd);
+}
+
+static void on_open_event(struct flow *flow, enum pep_segment segment, short what)
+{
+	int error = hidden_error(flow, segment, what);
+
+	if (what & EV_CLOSED)
+		flow->path[segment == PEP_SEGMENT_WIRED ? PEP_DIRECTION_DOWNLINK
+							: PEP_DIRECTION_UPLINK]
+			.peer_closed = true;
+	if (error)
+		flow_leg_broke(flow, segment, error);
+	else
+		flow_pump(flow);
+}
+
+void flow_on_event(evutil_socket_t fd, short what, void *data)
+{
+	struct flow_leg *leg = data;
+	struct flow *flow = leg->flow;
+	enum pep_segment segment =
+		leg == &flow->leg[PEP_SEGMENT_WIRED] ? PEP_SEGMENT_WIRED : PEP_SEGMENT_WIRELESS;
+	int error;
+
+	switch (flow->state) {
+	case FLOW_CONNECTING:
+	case FLOW_AWAITING:
+		if (segment == PEP_SEGMENT_WIRED) {
+			flow_on_connect_event(flow);
+			break;
+		}
+		/* accept early: the client may leave before the server has answered */
+		error = pep_leg_take_error(fd);
+		if (error)
+			flow_abort(flow, PEP_CLOSE_CLIENT_RESET);
+		break;
+	case FLOW_OPEN:
+		on_open_event(flow, segment, what);
+		break;
+	case FLOW_FLUSHING:
+		if (segment == flow->broken_leg)
+			break;
+		error = (what & (EV_READ | EV_WRITE)) == (EV_READ | EV_WRITE)
+				? pep_leg_take_error(fd)
+				: 0;
+		if (error)
+			flow_leg_broke(flow, segment, error);
+		else
+			flow_pump(flow);
+		break;
+	case FLOW_FREE:
+		break;
+	}
+}
+
+/* One turn for each flow that waits now; who waits again waits for the next turn. */
+static void run_queue(struct pep_flows *set, enum flow_queue queue)
+{
+	struct flow *last = TAILQ_LAST(&set->queues[queue], flow_tailq);
+	struct flow *flow;
+
+	while (last && (flow = TAILQ_FIRST(&set->queues[queue]))) {
+		bool was_last = flow == last;
+
+		if (queue == FLOW_QUEUE_STARVED && pep_pool_is_full(set->params.pool))
+			return;
+		flow_enqueue(flow, FLOW_QUEUE_NONE);
+		flow_pump(flow);
+		if (was_last)
+			return;
+	}
+}
+
+void flow_on_ready(evutil_socket_t fd, short what, void *data)
+{
+	struct pep_flows *set = data;
+
+	(void)fd;
+	(void)what;
+	run_queue(set, FLOW_QUEUE_READY);
+	run_queue(set, FLOW_QUEUE_STARVED);
+}

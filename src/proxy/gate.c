@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Packets are received and verdicts sent in batches: one system call moves up to BATCH of either.
+ * Invariant: a batch of verdicts never outlives the callback that began it.
+ */
+#include "proxy/gate.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <libnetfilter_queue/libnetfilter_queue.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netfilter/nfnetlink_queue.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define BATCH         32
+#define BATCHES_MAX   8 /* per wake-up, so that SYNs cannot starve the relay */
+#define PACKET_BYTES  1024
+#define VERDICT_BYTES 128 /* header, verdict and mark; 44 today */
+#define SOCKET_BUFFER (4 << 20)
+
+struct pep_gate {
+	struct pep_gate_params params;
+	struct pep_gate_handler handler;
+	struct pep_gate_counters counters;
+	struct mnl_socket *socket;
+	struct event *event;
+	bool batching;
+	size_t pending_bytes;
+	uint8_t pending[BATCH * VERDICT_BYTES];
+	uint8_t packets[BATCH][PACKET_BYTES];
+};
+
+static void send_pending(struct pep_gate *gate)
+{
+	if (!gate->pending_bytes)
+		return;
+	if (mnl_socket_sendto(gate->socket, gate->pending, gate->pending_bytes) < 0)
+		gate->counters.verdict_errors++;
+	gate->pending_bytes = 0;
+}
+
+static void put_verdict(struct pep_gate *gate, uint32_t id, int verdict, const uint32_t *mark)
+{
+	struct nlmsghdr *nlh;
+
+	if (gate->pending_bytes + VERDICT_BYTES > sizeof(gate->pending))
+		send_pending(gate);
+	nlh = nfq_nlmsg_put((char *)gate->pending + gate->pending_bytes, NFQNL_MSG_VERDICT,
+			    gate->params.queue);
+	nfq_nlmsg_verdict_put(nlh, (int)ntohl(id), verdict);
+	if (mark)
+		nfq_nlmsg_verdict_put_mark(nlh, *mark);
+	gate->pending_bytes += NLMSG_ALIGN(nlh->nlmsg_len);
+	if (!gate->batching)
+		send_pending(gate);
+}
+
+void pep_gate_mark(struct pep_gate *gate, const struct pep_gate_ticket *ticket,
+		   enum pep_mark_kind kind)
+{
+	uint32_t mask = gate->params.mark_mask;
+	uint32_t mark = (ticket->mark & ~mask) | pep_mark_make(mask, kind, gate->params.worker);
+
+	put_verdict(gate, ticket->id, NF_REPEAT, &mark);
+}
+
+void pep_gate_drop(struct pep_gate *gate, const struct pep_gate_ticket *ticket)
+{
+	put_verdict(gate, ticket->id, NF_DROP, NULL);
+}
+
+static void on_packet(struct pep_gate *gate, struct nlattr **attr)
+{
+	const struct nfqnl_msg_packet_hdr *header;
+	struct pep_gate_ticket ticket = {0};
+	struct pep_syn syn;
+	int err;
+
+	header = mnl_attr_get_payload(attr[NFQA_PACKET_HDR]);
+	ticket.id = header->packet_id;
+	if (attr[NFQA_MARK])
+		ticket.mark = ntohl(mnl_attr_get_u32(attr[NFQA_MARK]));
+	err = attr[NFQA_PAYLOAD] ? pep_syn_parse(mnl_attr_get_payload(attr[NFQA_PAYLOAD]),
+						 mnl_attr_get_payload_len(attr[NFQA_PAYLOAD]), &syn)
+				 : -EBADMSG;
+	gate->counters.packets++;
+
+	if (header->hook == NF_INET_LOCAL_IN) {
+		if (!err && syn.is_synack)
+			gate->handler.on_synack(gate->handler.context, &syn);
+		put_verdict(gate, ticket.id, NF_ACCEPT, NULL);
+	} else if (err || syn.is_synack) {
+		gate->handler.on_malformed(gate->handler.context, err ? err : -ENOMSG);
+		pep_gate_mark(gate, &ticket, PEP_MARK_KIND_BYPASS);
+	} else {
+		gate->handler.on_syn(gate->handler.context, &ticket, &syn);
+	}
+}
+
+static int on_message(const struct nlmsghdr *nlh, void *data)
+{
+	struct nlattr *attr[NFQA_MAX + 1] = {NULL};
+	struct pep_gate *gate = data;
+
+	if (nfq_nlmsg_parse(nlh, attr) < 0 || !attr[NFQA_PACKET_HDR])
+		gate->counters.verdict_errors++;
+	else
+		on_packet(gate, attr);
+	return MNL_CB_OK;
+}
+
+/* Receives one batch. Returns how many messages there were, or a negative errno. */
+static int receive_batch(struct pep_gate *gate)
+{
+	struct mmsghdr messages[BATCH] = {0};
+	struct iovec vectors[BATCH];
+	int n;
+
+	for (int i = 0; i < BATCH; i++) {
+		vectors[i] = (struct iovec){gate->packets[i], PACKET_BYTES};
+		messages[i].msg_hdr.msg_iov = &vectors[i];
+		messages[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = recvmmsg(mnl_socket_get_fd(gate->socket), messages, BATCH, MSG_DONTWAIT, NULL);
+	if (n < 0)
+		return -errno;
+	for (int i = 0; i < n; i++) {
+		/* An error message from the kernel is about a verdict: the packet is gone. */
+		if (mnl_cb_run(gate->packets[i], messages[i].msg_len, 0, 0, on_message, gate) < 0)
+			gate->counters.verdict_errors++;
+	}
+	return n;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *data)
+{
+	struct pep_gate *gate = data;
+	int n = BATCH;
+
+	(void)fd;
+	(void)what;
+	gate->batching = true;
+	for (int i = 0; i < BATCHES_MAX && n == BATCH; i++) {
+		n = receive_batch(gate);
+		/* Lost messages: the kernel let those packets pass (fail-open), all that is left
+		 * to do is to count and to go on. */
+		if (n == -ENOBUFS) {
+			gate->counters.overruns++;
+			n = BATCH;
+		}
+		send_pending(gate);
+	}
+	gate->batching = false;
+}
+
+/* Sends one configuration message and waits for its answer. */
+static int configure(struct pep_gate *gate, struct nlmsghdr *nlh)
+{
+	unsigned int portid = mnl_socket_get_portid(gate->socket);
+	ssize_t n;
+
+	nlh->nlmsg_flags |= NLM_F_ACK;
+	nlh->nlmsg_seq = 1;
+	if (mnl_socket_sendto(gate->socket, nlh, nlh->nlmsg_len) < 0)
+		return -errno;
+	n = mnl_socket_recvfrom(gate->socket, gate->packets, sizeof(gate->packets));
+	if (n < 0 || mnl_cb_run(gate->packets, (size_t)n, 1, portid, NULL, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static int bind_queue(struct pep_gate *gate)
+{
+	char buffer[256];
+	struct nlmsghdr *nlh;
+	int err;
+
+	nlh = nfq_nlmsg_put(buffer, NFQNL_MSG_CONFIG, gate->params.queue);
+	nfq_nlmsg_cfg_put_cmd(nlh, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
+	err = configure(gate, nlh);
+	if (err)
+		return err;
+
+	nlh = nfq_nlmsg_put(buffer, NFQNL_MSG_CONFIG, gate->params.queue);
+	nfq_nlmsg_cfg_put_params(nlh, NFQNL_COPY_PACKET, PEP_SYN_COPY_BYTES);
+	nfq_nlmsg_cfg_put_qmaxlen(nlh, gate->params.max_length);
+	mnl_attr_put_u32(nlh, NFQA_CFG_FLAGS, htonl(NFQA_CFG_F_FAIL_OPEN));
+	mnl_attr_put_u32(nlh, NFQA_CFG_MASK, htonl(NFQA_CFG_F_FAIL_OPEN));
+	return configure(gate, nlh);
+}
+
+int pep_gate_new(struct event_base *base, const struct pep_gate_params *params,
+		 const struct pep_gate_handler *handler, struct pep_gate **ret)
+{
+	struct pep_gate *gate = calloc(1, sizeof(*gate));
+	int buffer = SOCKET_BUFFER, err = -ENOMEM, fd;
+
+	if (!gate)
+		return err;
+	gate->params = *params;
+	gate->handler = *handler;
+	gate->socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	if (!gate->socket || mnl_socket_bind(gate->socket, 0, MNL_SOCKET_AUTOPID) < 0) {
+		err = -errno;
+		goto fail;
+	}
+	fd = mnl_socket_get_fd(gate->socket);
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof(buffer));
+	err = bind_queue(gate);
+	if (err)
+		goto fail;
+	if (evutil_make_socket_nonblocking(fd) < 0) {
+		err = -errno;
+		goto fail;
+	}
+	gate->event = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, gate);
+	if (!gate->event || event_add(gate->event, NULL) < 0) {
+		err = -ENOMEM;
+		goto fail;
+	}
+	*ret = gate;
+	return 0;
+
+fail:
+	pep_gate_free(gate);
+	return err;
+}
+
+void pep_gate_free(struct pep_gate *gate)
+{
+	if (!gate)
+		return;
+	if (gate->event)
+		event_free(gate->event);
+	if (gate->socket)
+		mnl_socket_close(gate->socket);
+	free(gate);
+}
+
+void pep_gate_get_counters(const struct pep_gate *gate, struct pep_gate_counters *ret)
+{
+	*ret = gate->counters;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef PEP_PROXY_LEG_H
+#define PEP_PROXY_LEG_H
+
+/* Sockets of the two legs: how they are opened, set up and closed. */
+
+#include "base/conf.h"
+#include "proxy/tuple.h"
+
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/** One leg's settings as they are applied: the congestion control is one that the kernel has. */
+struct pep_leg_setup {
+	struct pep_leg_conf conf; /* congestion_control: the one in use, "" for the system's */
+	bool cca_fallback;        /* it is not the one that was asked for */
+};
+
+/**
+ * Finds out whether the kernel offers the wanted congestion control to this process; if not, takes
+ * the nearest built-in ("bbr" for the pep_ family, then "cubic"; finally the system's default).
+ *
+ * Returns 0, or the negative errno of the wanted one; @ret is filled in either case.
+ */
+int pep_leg_setup_resolve(const struct pep_leg_conf *conf, struct pep_leg_setup *ret);
+
+/**
+ * Opens the listener of the wireless leg on 127.0.0.1 (@family AF_INET) or ::1 (AF_INET6): only
+ * packets that TPROXY assigns can reach it. Accepted sockets inherit all settings, IP_TRANSPARENT,
+ * @mark and an abortive SO_LINGER.
+ *
+ * Returns 0 and the descriptor in @ret_fd, or a negative errno and a word for what failed in
+ * @ret_step (a constant string).
+ */
+int pep_leg_listen(int family, uint16_t port, const struct pep_leg_setup *setup, uint32_t mark,
+		   int backlog, int *ret_fd, const char **ret_step);
+
+/** Applies what differs between @from (already in force) and @to. Errors are ignored, the first is
+ *  returned as a negative errno. */
+int pep_leg_reconfigure(int fd, const struct pep_leg_setup *from, const struct pep_leg_setup *to);
+
+struct pep_leg_connect {
+	const struct pep_tuple *tuple;
+	const struct pep_leg_setup *setup;
+	enum pep_source source;
+	uint32_t mark;
+	uint8_t dscp;
+};
+
+/**
+ * Starts to connect the wired leg.
+ *
+ * Returns 0 with the connecting socket in @ret_fd; *@ret_fallback says whether the client's port
+ * had to be given up (source client only). A negative errno when no socket could be had or connect
+ * failed at once.
+ */
+int pep_leg_connect(const struct pep_leg_connect *request, int *ret_fd, bool *ret_fallback);
+
+/** Copies a DSCP (0..63) to what the socket sends. */
+void pep_leg_set_dscp(int fd, bool v4, uint8_t dscp);
+
+/** Closes with a FIN behind what is still queued, which the kernel goes on delivering. */
+void pep_leg_close_orderly(int fd);
+
+/** Closes with a RST, dropping what is queued (the sockets' SO_LINGER is abortive by default). */
+void pep_leg_close_abort(int fd);
+
+/** The pending error of the socket (positive errno), 0 for none; clears it. */
+int pep_leg_take_error(int fd);
+
+/** Bytes written and not yet acknowledged by the peer; 0 when unknown. */
+uint32_t pep_leg_unacked_bytes(int fd);
+
+/** Name of the congestion control in use; "?" when unknown. */
+void pep_leg_cca_name(int fd, char name[PEP_CONF_NAME_SIZE]);
+
+#endif
