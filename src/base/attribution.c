@@ -157,7 +157,7 @@ static bool sender_has_nothing(const struct pep_attribution_input *in)
 	 */
 	full = segments * after->rcv_mss;
 	deficit = full > bytes ? full - bytes : 0;
-	return in->bursts >= 3 && deficit * 4 >= (uint64_t)in->bursts * after->rcv_mss;
+	return in->bursts >= 3 && deficit * 8 >= (uint64_t)in->bursts * after->rcv_mss;
 }
 
 enum pep_limit pep_attribution_judge(const struct pep_attribution_input *in)
