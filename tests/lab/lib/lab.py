@@ -5,7 +5,7 @@ import contextlib
 
 from . import link as links
 from . import paths
-from .netns import Namespace
+from .netns import Namespace, wait_until
 from .proxy import Proxy
 
 #: Interfaces of the gateway.
@@ -84,6 +84,7 @@ class Lab:
             self._stack.callback(self.hosts[role].close)
         for role, host in self.hosts.items():
             host.sysctl({**_SYSCTL, **(_ROUTER if role in ("radio", "gw", "core") else {})})
+            host.ip("link set lo up")
         for left, left_if, right, right_if, number in _WIRES:
             self._wire(left, left_if, right, right_if, number)
         self.hosts["srv"].addr4, self.hosts["srv"].addr6 = "10.4.0.2", "fd00:4::2"
@@ -92,6 +93,7 @@ class Lab:
         self.hosts["gw"].addr4, self.hosts["gw"].addr6 = "10.2.0.2", "fd00:2::2"
         self.hosts["gw"].wired4, self.hosts["gw"].wired6 = "10.3.0.1", "fd00:3::1"
         self._routes()
+        wait_until(self._addresses_ready, 5, "IPv6 addresses of the lab")
         self._tracking()
         for role in ("radio", "core"):
             if self._links[role] is not None:
@@ -99,17 +101,27 @@ class Lab:
 
     def _wire(self, left, left_if, right, right_if, number):
         a, b = self.hosts[left], self.hosts[right]
+        # The end that comes up first has no carrier yet, and IPv6 would wait up to a second for the
+        # kernel to say that it has one: take it down and up again.
         a.ip([f"link add {left_if} type veth peer name {right_if} netns {b.name}",
+              f"link set {left_if} up"])
+        b.ip([f"link set {right_if} up", f"addr add 10.{number}.0.2/24 dev {right_if}",
+              f"addr add fd00:{number}::2/64 dev {right_if} nodad"])
+        a.ip([f"link set {left_if} down", f"link set {left_if} up",
               f"addr add 10.{number}.0.1/24 dev {left_if}",
-              f"addr add fd00:{number}::1/64 dev {left_if} nodad",
-              f"link set {left_if} up", "link set lo up"])
-        b.ip([f"addr add 10.{number}.0.2/24 dev {right_if}",
-              f"addr add fd00:{number}::2/64 dev {right_if} nodad",
-              f"link set {right_if} up", "link set lo up"])
+              f"addr add fd00:{number}::1/64 dev {left_if} nodad"])
         if not self._offload:
             for host, interface in ((a, left_if), (b, right_if)):
                 host.run([paths.needed("ethtool", "ethtool"), "-K", interface, "tso", "off", "gso",
                           "off", "gro", "off", "tx", "off"])
+
+    def _addresses_ready(self):
+        """Both addresses of every interface are there and none is tentative any more."""
+        def usable():
+            with open("/proc/thread-self/net/if_inet6", encoding="ascii") as text:
+                return sum(not int(line.split()[4], 16) & 0x40 for line in text)
+        counts = [host.call(usable) for host in self.hosts.values()]
+        return sum(counts) == len(counts) + 4 * len(_WIRES)
 
     def _routes(self):
         """No control on the gateway's routes: a route's choice would override the proxy's own."""

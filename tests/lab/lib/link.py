@@ -89,7 +89,7 @@ class Emulator:
         self.command(f"{direction} {change}")
 
     def restart(self):
-        """Script, traces and statistics begin again now."""
+        """Script, traces, random numbers and statistics begin again now."""
         self.command("restart")
 
     def stats(self):

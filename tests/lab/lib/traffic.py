@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Load and probes: iperf3, and UDP packets that carry their time."""
+"""Load and probes: iperf3, and numbered UDP packets."""
 
 import json
+import socket
 import struct
 import subprocess
 import threading
@@ -9,6 +10,8 @@ import time
 
 from . import paths
 from .netns import wait_until
+
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 32, 33, 35
 
 _next_port = 5300
 
@@ -32,7 +35,7 @@ class Iperf:
         port = _port()
         self.timeout = seconds + omit + 30
         self.server = server.popen([program, "-s", "-1", "-p", port, "--forceflush"],
-                                   stdout=subprocess.PIPE, text=True)
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for line in self.server.stdout:
             if "listening" in line:
                 break
@@ -42,7 +45,8 @@ class Iperf:
         argv += ["-P", parallel] if parallel > 1 else []
         argv += ["-C", control] if control else []
         argv += ["-u", "-b", udp, "-l", udp_bytes] if udp else []
-        self.client = client.popen([*argv, *extra], stdout=subprocess.PIPE, text=True)
+        self.client = client.popen([*argv, *extra], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, text=True)
 
     def result(self):
         """iperf3's own JSON."""
@@ -57,6 +61,11 @@ class Iperf:
             raise RuntimeError("iperf3: " + data["error"])
         return data
 
+    def stop(self):
+        """Ends it before its time, without a result."""
+        self.client.stop()
+        self.server.stop()
+
     def bps(self):
         """What the receiver got, in bit/s of payload."""
         end = self.result()["end"]
@@ -68,17 +77,23 @@ def iperf_bps(*args, **options):
 
 
 class Probes:
-    """One-way delay of small UDP packets, exact: sender and receiver share this process's clock."""
+    """Numbered UDP packets whose sender and receiver share this process's clock.
 
-    def __init__(self, sender, receiver, family=4, count=200, interval=0.005, payload=32, port=7999):
+    They start at once. Arrivals are stamped by the kernel. `length` is that of the IP packet
+    (IPv4), at least 32.
+    """
+
+    def __init__(self, sender, receiver, family=4, count=200, interval=0.005, length=100, port=7999):
         self.count = count
-        self.sent, self.received = {}, {}
-        self._rx = receiver.socket(family, 2)
+        self.sent, self.received = [], {}
+        self._rx = receiver.socket(family, socket.SOCK_DGRAM)
+        self._rx.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 64 << 20)
+        self._rx.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self._rx.bind((receiver.addr(family), port))
-        self._rx.settimeout(2)
-        self._tx = sender.socket(family, 2)
+        self._tx = sender.socket(family, socket.SOCK_DGRAM)
+        self._tx.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, 64 << 20)
         self._tx.connect((receiver.addr(family), port))
-        self._pad = bytes(max(0, payload - 4))
+        self._pad = bytes(length - 28 - 4)
         self._interval = interval
         self._threads = [threading.Thread(target=self._receive), threading.Thread(target=self._send)]
         for thread in self._threads:
@@ -87,30 +102,82 @@ class Probes:
     def _send(self):
         due = time.monotonic()
         for i in range(self.count):
+            ahead = due - time.monotonic()
+            if ahead > 0:
+                time.sleep(ahead)
             due += self._interval
-            time.sleep(max(0, due - time.monotonic()))
-            self.sent[i] = time.monotonic()
+            self.sent.append(time.monotonic())
             self._tx.send(struct.pack("!I", i) + self._pad)
 
     def _receive(self):
-        try:
-            while len(self.received) < self.count:
-                data = self._rx.recv(2048)
-                self.received.setdefault(struct.unpack("!I", data[:4])[0], time.monotonic())
-        except TimeoutError:
-            pass
+        """Ends when nothing has come for a while after the last was sent."""
+        self._rx.settimeout(1.0)
+        offset = time.clock_gettime(time.CLOCK_REALTIME) - time.monotonic()
+        while len(self.received) < self.count:
+            try:
+                data, ancillary, _, _ = self._rx.recvmsg(2048, 64)
+            except TimeoutError:
+                if len(self.sent) == self.count:
+                    return
+                continue
+            seconds, nanoseconds = struct.unpack("qq", ancillary[0][2])
+            self.received.setdefault(struct.unpack("!I", data[:4])[0],
+                                     seconds + nanoseconds / 1e9 - offset)
 
-    def delays(self):
-        """Waits; the delays in seconds of those that arrived, in order of sending."""
+    def wait(self):
+        """Waits for the end; returns self."""
         for thread in self._threads:
             thread.join()
         self._tx.close()
         self._rx.close()
+        return self
+
+    def delays(self):
+        """One-way delays in seconds of those that arrived, in order of sending."""
+        self.wait()
         return [self.received[i] - self.sent[i] for i in sorted(self.received)]
 
+    def lost(self):
+        """Numbers of those that did not arrive."""
+        self.wait()
+        return [i for i in range(self.count) if i not in self.received]
+
     def in_order(self):
-        order = sorted(self.received, key=self.received.get)
+        self.wait()
+        order = list(self.received)
         return order == sorted(order)
+
+
+def runs(numbers):
+    """Lengths of the runs of consecutive numbers in an ascending list."""
+    lengths = []
+    for i, number in enumerate(numbers):
+        if i and number == numbers[i - 1] + 1:
+            lengths[-1] += 1
+        else:
+            lengths.append(1)
+    return lengths
+
+
+def counters(host, interface):
+    """(received IP bytes, received packets) of an interface, as the kernel counts them."""
+    def read():
+        with open("/proc/thread-self/net/dev", encoding="ascii") as text:
+            for line in text:
+                name, _, fields = line.partition(":")
+                if name.strip() == interface:
+                    return [int(word) for word in fields.split()[:2]]
+        raise KeyError(interface)
+    total, packets = host.call(read)
+    return total - 14 * packets, packets
+
+
+def measured_rate(host, interface, seconds):
+    """Rate of IP bytes that an interface receives, in bit/s, over some time from now."""
+    first, began = counters(host, interface)[0], time.monotonic()
+    time.sleep(seconds)
+    last, ended = counters(host, interface)[0], time.monotonic()
+    return (last - first) * 8 / (ended - began)
 
 
 def quantile(values, q):

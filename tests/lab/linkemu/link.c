@@ -283,7 +283,8 @@ static void start(struct pep_link *link, uint64_t now_ns)
 	link->rate_bps = link->conf.rate_bps;
 	link->delay_ns = link->conf.delay_ns;
 	link->loss = link->conf.loss;
-	link->blocked = false;
+	link->blocked = link->bad = link->last_lost = false;
+	pep_rng_seed(&link->rng, link->conf.seed);
 	link->script_ns = link->trace_base_ns = now_ns;
 	link->trace_index = 0;
 	find_next_event(link);
@@ -300,7 +301,6 @@ int pep_link_new(const struct pep_link_conf *conf, uint64_t now_ns, struct pep_l
 		return -ENOMEM;
 	}
 	link->conf = *conf;
-	pep_rng_seed(&link->rng, conf->seed);
 	link->cursor_ns = now_ns;
 	start(link, now_ns);
 	*ret = link;

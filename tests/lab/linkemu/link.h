@@ -96,7 +96,7 @@ const struct pep_link_conf *pep_link_conf(const struct pep_link *link);
 const struct pep_link_stats *pep_link_stats(const struct pep_link *link);
 uint64_t pep_link_backlog_bytes(const struct pep_link *link);
 
-/** Script, trace and counters start again at @now_ns; packets inside stay. */
+/** Script, trace, random numbers and counters start again at @now_ns; packets inside stay. */
 void pep_link_restart(struct pep_link *link, uint64_t now_ns);
 
 /** Changes the link from @now_ns on; what was transmitted before stays as it was. */
