@@ -4,6 +4,7 @@
 
 /* Shared by daemon.c (set-up and timers) and daemon_commands.c (what the control socket asks). */
 
+#include "proxy/control.h"
 #include "proxy/daemon.h"
 #include "proxy/flow.h"
 #include "proxy/worker.h"
@@ -14,9 +15,7 @@
 struct event;
 struct event_base;
 struct pep_clients;
-struct pep_control;
-struct pep_control_command;
-struct pep_control_request;
+
 struct pep_local_addrs;
 struct pep_stats;
 
