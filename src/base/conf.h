@@ -196,8 +196,8 @@ typedef void pep_conf_diff_fn(const char *name, const char *before, const char *
 			      void *user);
 
 /** Compares two configurations. Returns 0 or -ENOMEM. */
-int pep_conf_diff(const struct pep_conf *before, const struct pep_conf *after,
-		  pep_conf_diff_fn *fn, void *user);
+int pep_conf_diff(const struct pep_conf *before, const struct pep_conf *after, pep_conf_diff_fn *fn,
+		  void *user);
 
 /** One key of the schema, for documentation and its test. */
 struct pep_conf_key {

@@ -1,33 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a reload can take over and what it cannot. */
+/* Values are compared as they would be written, so that the schema alone decides what there is. */
 #include "base/conf_internal.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-static bool field_differs(const struct conf_key *key, const void *a, const void *b)
+static char *text_of(const struct conf_key *key, const struct pep_conf *conf)
 {
-	size_t size = key->size;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
-	if (conf_kind_is_list(key->kind)) {
-		/* unused places of a list are zero, so that comparing all of them counts too */
-		size *= key->capacity;
+	if (!out)
+		return NULL;
+	conf_value_print(key, conf, out);
+	if (fclose(out) != 0) {
+		free(text);
+		return NULL;
 	}
-	return memcmp((const char *)a + key->offset, (const char *)b + key->offset, size) != 0;
+	return text;
 }
 
-unsigned int pep_conf_restart_keys(const struct pep_conf *running, const struct pep_conf *wanted,
-				   const struct pep_conf_key **ret, unsigned int size)
+static bool is_plain(const struct conf_key *key)
 {
-	unsigned int count = 0;
+	return strcmp(key->doc.section, "class") != 0 && strcmp(key->doc.section, "cca") != 0;
+}
 
+int pep_conf_diff(const struct pep_conf *before, const struct pep_conf *after, pep_conf_diff_fn *fn,
+		  void *user)
+{
 	for (size_t i = 0; i < conf_n_keys; i++) {
 		const struct conf_key *key = &conf_keys[i];
+		char *a, *b, name[96];
 
-		if (!key->restart || !field_differs(key, running, wanted))
+		if (!is_plain(key))
 			continue;
-		if (count < size)
-			ret[count] = &key->doc;
-		count++;
+		a = text_of(key, before);
+		b = text_of(key, after);
+		if (!a || !b) {
+			free(a);
+			free(b);
+			return -ENOMEM;
+		}
+		snprintf(name, sizeof(name), "%s%s%s", key->doc.section,
+			 key->doc.section[0] ? " " : "", key->doc.key);
+		if (strcmp(a, b) != 0)
+			fn(name, a, b, key->restart, user);
+		free(a);
+		free(b);
 	}
-	return count;
+	if (before->n_classes != after->n_classes ||
+	    memcmp(before->classes, after->classes,
+		   before->n_classes * sizeof(before->classes[0])) != 0)
+		fn("class", "", "", false, user);
+	if (before->n_cca_params != after->n_cca_params ||
+	    memcmp(before->cca_params, after->cca_params,
+		   before->n_cca_params * sizeof(before->cca_params[0])) != 0)
+		fn("cca", "", "", true, user);
+	return 0;
 }

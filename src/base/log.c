@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A line is composed in one buffer and leaves in one write(2), so threads never mix lines. */
+/*
+ * A line is composed in one buffer and leaves in one write(2), so threads never mix lines; control
+ * characters become '?', so that it stays one line.
+ */
 #include "base/log.h"
 
 #include <errno.h>
