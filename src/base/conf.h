@@ -211,13 +211,6 @@ struct pep_conf_key {
 /** Walks the schema: returns key number @i, or NULL past the last. */
 const struct pep_conf_key *pep_conf_key_get(size_t i);
 
-/**
- * The keys whose values differ between @running and @wanted and that a running daemon cannot take
- * over. Stores up to @size of them in @ret; returns how many there are.
- */
-unsigned int pep_conf_restart_keys(const struct pep_conf *running, const struct pep_conf *wanted,
-				   const struct pep_conf_key **ret, unsigned int size);
-
 /** Whether @addr (IPv4 as v4-mapped) lies in @prefix. */
 bool pep_prefix_contains(const struct pep_prefix *prefix, const struct in6_addr *addr);
 

@@ -96,6 +96,9 @@ on_error(cfg_t *cfg, const char *format, va_list args)
 		snprintf(message, sizeof(message), "a second section \"%.64s\"; keep one", word);
 	} else {
 		vsnprintf(message, sizeof(message), format, args);
+		if (strpbrk(message, "=()"))
+			strncat(message, "; a value that contains it needs quotes",
+				sizeof(message) - strlen(message) - 1);
 	}
 	va_end(copy);
 	conf_report(parsing, parsing->file, cfg->line, "%s", message);

@@ -86,6 +86,11 @@ void pep_log(enum pep_log_level level, const char *format, ...)
 	length = (size_t)head + (size_t)body;
 	if (length > sizeof(line) - 2)
 		length = sizeof(line) - 2;
+	/* names and addresses come from outside: none of them begins a line of its own */
+	for (size_t i = (size_t)head; i < length; i++) {
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	}
 	line[length++] = '\n';
 	do
 		written = write(STDERR_FILENO, line, length);
