@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 
@@ -15,7 +16,12 @@ _DEFAULTS = {
     "wireless-interfaces": ["radio0"],
     "wired-interfaces": ["core0"],
     "workers": 2,
+    "leg wireless": {"congestion-control": "bbr"},
+    "leg wired": {"congestion-control": "cubic"},
 }
+
+# Whom the daemon becomes: everybody has them, so that the lab needs no account of its own.
+USER, GROUP = "nobody", "nogroup"
 
 
 def conf_text(values, indent=""):
@@ -52,13 +58,14 @@ class Proxy:
     """The rules and one daemon, with a configuration and a run-dir of its own.
 
     conf: settings over the lab's defaults, nested as in the file. rules: put the steering rules up.
-    daemon: start edgepepd.
+    daemon: start edgepepd. nofile: its limit of file descriptors.
     """
 
-    def __init__(self, lab, conf=None, rules=True, daemon=True):
+    def __init__(self, lab, conf=None, rules=True, daemon=True, nofile=None):
         self.lab = lab
         self.rules = rules
         self.daemon = daemon
+        self.nofile = nofile
         self.process = None
         self.folder = tempfile.mkdtemp(prefix="edgepep-lab-")
         os.chmod(self.folder, 0o755)
@@ -66,8 +73,9 @@ class Proxy:
         self.log_path = os.path.join(self.folder, "edgepepd.log")
         self.run_dir = os.path.join(self.folder, "run")
         os.mkdir(self.run_dir)
-        self.values = merged({**_DEFAULTS, "run-dir": self.run_dir, "user": "root",
-                              "group": "root"}, conf or {})
+        shutil.chown(self.run_dir, USER, GROUP)
+        self.values = merged({**_DEFAULTS, "run-dir": self.run_dir, "user": USER, "group": GROUP},
+                             conf or {})
         self.write_conf()
 
     def write_conf(self, change=None):
@@ -87,8 +95,35 @@ class Proxy:
     def ctl_json(self, *args):
         return json.loads(self.ctl(*args, "--json").stdout)
 
+    # -- control socket ----------------------------------------------------------------------------
+
+    def ask(self, request):
+        """One request on the control socket; returns the reply, ok or not."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(10)
+            sock.connect(os.path.join(self.run_dir, "control.sock"))
+            sock.sendall(request.encode() + b"\n")
+            with sock.makefile("rb") as reply:
+                return json.loads(reply.readline())
+
     def status(self):
-        return self.ctl_json("status")
+        reply = self.ask("status")
+        if not reply.get("ok"):
+            raise CommandFailed(f"status: {reply.get('error')}")
+        return reply
+
+    def counters(self):
+        return self.status()["counters"]
+
+    def wait_held(self, octets=1, timeout=5):
+        """Waits until the relay holds at least some bytes."""
+        wait_until(lambda: self.status()["held_bytes"] >= octets, timeout,
+                   f"the relay holds {octets} bytes")
+
+    def wait_closed(self, reason, count, timeout=5):
+        """Waits until `count` flows have ended for a reason."""
+        wait_until(lambda: self.counters()["closed"][reason] >= count, timeout,
+                   f"{count} flows closed with reason {reason}")
 
     def flows(self):
         """The list of open flows."""
@@ -104,18 +139,21 @@ class Proxy:
             self.start_daemon()
 
     def start_daemon(self):
+        argv = [paths.program("edgepepd"), "-c", self.conf_path]
+        if self.nofile:
+            argv = ["prlimit", f"--nofile={self.nofile}:{self.nofile}", *argv]
         with open(self.log_path, "ab") as log:
-            self.process = self.lab.gw.popen([paths.program("edgepepd"), "-c", self.conf_path],
-                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = self.lab.gw.popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_until(self._ready, 10, "edgepepd answers on its control socket")
 
     def _ready(self):
         if self.process.poll() is not None:
             raise CommandFailed(f"edgepepd ended with exit code {self.process.returncode}: "
                                 + self.log_tail())
-        if not os.path.exists(os.path.join(self.run_dir, "control.sock")):
+        try:
+            return self.ask("status").get("ok")
+        except OSError:
             return False
-        return self.ctl("status", "--json", check=False).returncode == 0
 
     def log(self):
         try:
