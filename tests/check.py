@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs every test and counts. Called by ./check, which does the set-up."""
+
+import argparse
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+BUILD = os.path.join(TOP, "build")
+
+
+class Results:
+    """What passed, failed and was skipped, and the names of the failures."""
+
+    def __init__(self):
+        self.steps = []
+
+    def add(self, step, passed=0, failed=0, skipped=0, names=(), seconds=0.0):
+        self.steps.append({"step": step, "passed": passed, "failed": failed, "skipped": skipped,
+                           "failures": list(names), "seconds": round(seconds, 1)})
+
+    def total(self, key):
+        return sum(step[key] for step in self.steps)
+
+
+def say(text):
+    print(f"check: {text}", file=sys.stderr, flush=True)
+
+
+def run(argv, cwd=TOP, env=None, log=None, timeout=1500):
+    """Runs a program; its output goes to the log file. Returns the exit code (-1: time-out)."""
+    with open(log, "wb") if log else open(os.devnull, "wb") as out:
+        try:
+            return subprocess.run(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out,
+                                  stderr=subprocess.STDOUT, timeout=timeout).returncode
+        except subprocess.TimeoutExpired:
+            return -1
+
+
+def tail(path, lines=25):
+    with open(path, encoding="utf-8", errors="replace") as text:
+        return "".join(text.readlines()[-lines:])
+
+
+def log_path(name):
+    folder = os.path.join(BUILD, "check-logs")
+    os.makedirs(folder, exist_ok=True)
+    return os.path.join(folder, name + ".log")
+
+
+def jobs():
+    return f"-j{len(os.sched_getaffinity(0))}"
+
+
+def configure(folder, *args):
+    os.makedirs(folder, exist_ok=True)
+    return run([os.path.join(TOP, "configure"), *args], cwd=folder,
+               log=log_path("configure-" + os.path.basename(folder)))
+
+
+# -- steps -----------------------------------------------------------------------------------------
+
+
+def automake(results, step, folder, *make_args):
+    """`make check` in a build folder; each test program and script counts once."""
+    log = log_path(step)
+    start = time.monotonic()
+    for stale in glob.glob(os.path.join(folder, "tests", "**", "*.trs"), recursive=True):
+        os.unlink(stale)
+    code = run(["make", "-k", jobs(), "check", *make_args], cwd=folder, log=log)
+    counts = {"PASS": [], "FAIL": [], "SKIP": [], "XFAIL": [], "XPASS": [], "ERROR": []}
+    for path in glob.glob(os.path.join(folder, "tests", "**", "*.trs"), recursive=True):
+        with open(path, encoding="utf-8") as text:
+            for kind in re.findall(r"^:test-result: (\w+)", text.read(), re.M)[:1]:
+                counts.setdefault(kind, []).append(os.path.relpath(path, folder)[:-4])
+    bad = counts["FAIL"] + counts["ERROR"] + counts["XPASS"]
+    if code != 0 and not bad:
+        bad = [f"{step}: make ended with code {code}"]
+    if bad:
+        print(tail(log, 40))
+        for name in bad:
+            own = os.path.join(folder, name + ".log")
+            if os.path.exists(own):
+                print(f"--- {name}\n{tail(own)}")
+    results.add(step, len(counts["PASS"]) + len(counts["XFAIL"]), len(bad), len(counts["SKIP"]),
+                bad, time.monotonic() - start)
+
+
+def unit(results):
+    automake(results, "unit", BUILD)
+
+
+def sanitized(results):
+    """Another compiler, -Werror, ASan and UBSan: the same unit tests and fuzz seeds."""
+    folder = os.path.join(TOP, "build-clang")
+    code = configure(folder, "CC=clang", "CFLAGS=-O1 -g", "--enable-werror",
+                     "--enable-sanitizers")
+    if code != 0:
+        results.add("clang-sanitizers", failed=1, names=["configure"])
+        return
+    automake(results, "clang-sanitizers", folder, "UNSANITIZED_TESTS=")
+
+
+def one(results, name, argv, skip_codes=(77,), env=None, timeout=600):
+    """A program whose exit code is the verdict."""
+    log = log_path(name)
+    start = time.monotonic()
+    try:
+        code = run(argv, log=log, env=env, timeout=timeout)
+    except FileNotFoundError:
+        code = 77
+    failed = code != 0 and code not in skip_codes
+    if failed:
+        print(f"--- {name}: {' '.join(argv)}\n{tail(log)}")
+    results.add(name, int(code == 0), int(failed), int(code in skip_codes),
+                [name] if failed else [], time.monotonic() - start)
+
+
+def tracked(*patterns):
+    listed = subprocess.run(["git", "ls-files", *patterns], cwd=TOP, capture_output=True,
+                            text=True, check=False).stdout.split()
+    return [name for name in listed if os.path.exists(os.path.join(TOP, name))]
+
+
+def style(results):
+    sources = [name for name in tracked("*.c", "*.h") if "/vendor/" not in name]
+    if sources:
+        one(results, "clang-format", ["clang-format", "--dry-run", "-Werror", *sources])
+    scripts = [name for name in tracked("*.sh", "demo", "check", ".ci/run", "tests/*/run")
+               if subprocess.run(["grep", "-q", "^#!/bin/\\(ba\\)\\?sh\\|^#!/usr/bin/env bash",
+                                  name], cwd=TOP, check=False).returncode == 0]
+    if scripts:
+        one(results, "shellcheck", ["shellcheck", "-x", *scripts])
+    pages = tracked("doc/*.[158]")
+    if pages:
+        one(results, "mandoc", ["mandoc", "-Tlint", "-Wwarning", *pages])
+    python = tracked("*.py", "tests/*/run")
+    python = [name for name in python if name not in scripts]
+    if python:
+        one(results, "python", ["/usr/bin/python3", "-c",
+                                "import ast,sys\nfor n in sys.argv[1:]: ast.parse(open(n).read(), n)",
+                                *python])
+
+
+def lab(results):
+    """Every scenario of the lab."""
+    log = log_path("lab")
+    start = time.monotonic()
+    with open(log, "wb") as err:
+        done = subprocess.run([os.path.join(TOP, "tests/lab/run"), "--all", "--json"], cwd=TOP,
+                              env={**os.environ, "EDGEPEP_BUILD": BUILD},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err,
+                              check=False)
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        print(f"--- lab: no JSON, exit code {done.returncode}\n{tail(log)}")
+        results.add("lab", failed=1, names=["lab"], seconds=time.monotonic() - start)
+        return
+    with open(log_path("lab-results"), "wb") as out:
+        out.write(done.stdout)
+    bad = []
+    for entry in answer["scenarios"]:
+        if entry["result"] not in ("pass", "skip"):
+            bad.append(entry["name"])
+            wrong = [c for c in entry.get("checks", []) if not c.get("pass", c.get("ok", True))]
+            print(f"--- lab {entry['name']}: {entry.get('error') or ''} "
+                  f"{json.dumps(wrong, indent=1)[:3000]}")
+    results.add("lab", answer["passed"], answer["failed"], answer["skipped"], bad,
+                time.monotonic() - start)
+
+
+def distcheck(results):
+    one(results, "distcheck", ["make", "-C", BUILD, "distcheck", "TESTS=", "check_PROGRAMS=",
+                               f"AM_MAKEFLAGS={jobs()}"], timeout=900)
+
+
+def machine(results):
+    run_vm = os.path.join(TOP, "tests/vm/run")
+    if os.path.exists(run_vm):
+        one(results, "vm", [run_vm], env={**os.environ, "EDGEPEP_BUILD": BUILD}, timeout=600)
+
+
+STEPS = {
+    "style": (style, "formatting, shell, manual pages"),
+    "unit": (unit, "unit tests, fuzz seeds, simulator (gcc)"),
+    "clang": (sanitized, "the same with clang, -Werror, ASan and UBSan"),
+    "lab": (lab, "end-to-end scenarios in network namespaces"),
+    "vm": (machine, "Debian's stock kernel with systemd, under qemu"),
+    "dist": (distcheck, "make distcheck"),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="check", description="Runs every test of edgepep.")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON too")
+    parser.add_argument("--list", action="store_true", help="print the steps and end")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help="only these steps (see --list)")
+    args = parser.parse_args()
+    if args.list:
+        for name, (_, text) in STEPS.items():
+            print(f"{name:8}{text}")
+        return 0
+    for name in args.steps:
+        if name not in STEPS:
+            parser.error(f"no step '{name}', there are: {', '.join(STEPS)}")
+
+    results = Results()
+    for name in args.steps or STEPS:
+        function, text = STEPS[name]
+        say(f"{name}: {text} ...")
+        start = time.monotonic()
+        function(results)
+        say(f"{name}: {time.monotonic() - start:.0f} s")
+
+    if args.json:
+        print(json.dumps({"steps": results.steps, "passed": results.total("passed"),
+                          "failed": results.total("failed"),
+                          "skipped": results.total("skipped")}, indent=1))
+    for step in results.steps:
+        print(f"{step['step']:20} {step['passed']:5} passed {step['failed']:4} failed "
+              f"{step['skipped']:4} skipped {step['seconds']:8.1f} s"
+              + ("   " + ", ".join(step["failures"]) if step["failures"] else ""))
+    print(f"{results.total('passed')} passed, {results.total('failed')} failed, "
+          f"{results.total('skipped')} skipped")
+    return 1 if results.total("failed") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
