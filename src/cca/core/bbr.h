@@ -337,25 +337,53 @@ PEP_CORE void pep_bbr_init(struct pep_bbr *b, const struct pep_bbr_params *p,
 	pep_bbr_pace_from_rtt(b, p, sk, out);
 }
 
-/** cong_control: every ACK. */
-PEP_CORE void pep_bbr_ack(struct pep_bbr *b, const struct pep_bbr_params *p,
-			  const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
-			  struct pep_cc_out *out)
+/*
+ * An ACK in three steps, which the BPF verifier checks one by one: a program that holds them all
+ * has more paths than it is willing to walk.
+ */
+
+/** cong_control, first step: bandwidth and rounds. */
+PEP_CORE void pep_bbr_ack_bw(struct pep_bbr *b, const struct pep_bbr_params *p,
+			     const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
+			     const struct pep_cc_out *out)
 {
 	pep_bbr_update_bw(b, p, sk, rs);
 	pep_bbr_update_aggregation(b, p, sk, rs, out);
+}
+
+/** cong_control, second step: mode, phase and least RTT. */
+PEP_CORE void pep_bbr_ack_mode(struct pep_bbr *b, const struct pep_bbr_params *p,
+			       const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
+			       struct pep_cc_out *out)
+{
 	pep_bbr_update_phase(b, sk, rs, out);
 	pep_bbr_update_full_bw(b, rs);
 	pep_bbr_update_drain(b, sk, out);
 	pep_bbr_update_min_rtt(b, p, sk, rs, out);
 	pep_bbr_update_gains(b, p);
+}
 
+/** cong_control, third step: pacing and window. */
+PEP_CORE void pep_bbr_ack_send(struct pep_bbr *b, const struct pep_bbr_params *p,
+			       const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
+			       struct pep_cc_out *out)
+{
 	pep_bbr_pace(b, p, sk, out, pep_bbr_applied_gain(b, p, sk, pep_bbr_bw(b)));
 	if (rs->acked_sacked && !pep_bbr_recover(b, p, sk, rs, out))
 		pep_bbr_grow(b, p, sk, rs->acked_sacked, out);
 	out->cwnd = pep_min32(out->cwnd, sk->cwnd_clamp);
 	if (b->mode == PEP_BBR_PROBE_RTT)
 		out->cwnd = pep_min32(out->cwnd, PEP_MIN_CWND);
+}
+
+/** cong_control: every ACK. */
+PEP_CORE void pep_bbr_ack(struct pep_bbr *b, const struct pep_bbr_params *p,
+			  const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
+			  struct pep_cc_out *out)
+{
+	pep_bbr_ack_bw(b, p, sk, rs, out);
+	pep_bbr_ack_mode(b, p, sk, rs, out);
+	pep_bbr_ack_send(b, p, sk, rs, out);
 }
 
 /** ssthresh: entry to CWR, Recovery or Loss; returns the threshold, which stays as it is. */

@@ -207,15 +207,20 @@ PEP_CORE void pep_bwe_init(struct pep_bwe *w, const struct pep_bwe_params *p,
 	pep_bwe_pace(w, p, sk, out);
 }
 
-/** cong_control: every ACK. */
-PEP_CORE void pep_bwe_ack(struct pep_bwe *w, const struct pep_bwe_params *p,
-			  const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
-			  struct pep_cc_out *out)
+/** cong_control, first step: rounds, RTT and estimate. */
+PEP_CORE void pep_bwe_ack_estimate(struct pep_bwe *w, const struct pep_bwe_params *p,
+				   const struct pep_cc_sock *sk, const struct pep_cc_rate *rs)
 {
 	pep_bwe_update_round(w, sk, rs);
 	pep_bwe_update_rtt(w, rs);
 	pep_estimate_add(&w->est, p, sk, rs, w->rounds, w->round_start);
+}
 
+/** cong_control, second step: window and pacing. */
+PEP_CORE void pep_bwe_ack_send(struct pep_bwe *w, const struct pep_bwe_params *p,
+			       const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
+			       struct pep_cc_out *out)
+{
 	pep_bwe_recover(w, p, sk, out);
 	pep_bwe_grow(w, p, sk, rs->acked_sacked, out);
 	w->prev_ca_state = sk->ca_state;
@@ -226,6 +231,15 @@ PEP_CORE void pep_bwe_ack(struct pep_bwe *w, const struct pep_bwe_params *p,
 	out->cwnd = pep_min32(out->cwnd, sk->cwnd_clamp);
 	w->in_start = out->cwnd < out->ssthresh;
 	pep_bwe_pace(w, p, sk, out);
+}
+
+/** cong_control: every ACK. */
+PEP_CORE void pep_bwe_ack(struct pep_bwe *w, const struct pep_bwe_params *p,
+			  const struct pep_cc_sock *sk, const struct pep_cc_rate *rs,
+			  struct pep_cc_out *out)
+{
+	pep_bwe_ack_estimate(w, p, sk, rs);
+	pep_bwe_ack_send(w, p, sk, rs, out);
 }
 
 /** ssthresh: entry to CWR, Recovery or Loss; the window itself is cut on the next ACK. */

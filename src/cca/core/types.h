@@ -34,8 +34,9 @@
 #define PEP_MIN_CWND      4U          /* packets; two delayed ACKs in flight (BBR, 4.2.3) */
 #define PEP_GSO_MAX_BYTES 65536U      /* GSO_LEGACY_MAX_SIZE */
 #define PEP_HEADER_BYTES  320U        /* MAX_TCP_HEADER of a usual x86-64 kernel */
-#define PEP_TSO_SEGS_MAX  0x7fU       /* packets; largest goal BBR aims at */
-#define PEP_TSO_MIN_RATE  150000U     /* bytes/s (1.2 Mbit/s): below, one segment at a time */
+#define PEP_SNDBUF_EXPAND 3U      /* send buffer over the window: a start may go on in recovery */
+#define PEP_TSO_SEGS_MAX  0x7fU   /* packets; largest goal BBR aims at */
+#define PEP_TSO_MIN_RATE  150000U /* bytes/s (1.2 Mbit/s): below, one segment at a time */
 
 /** Values of icsk_ca_state. */
 enum pep_ca_state {
