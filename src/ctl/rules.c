@@ -9,7 +9,14 @@
 
 #include "ctl/ctl.h"
 
-static const struct pep_usage_option options[] = {CTL_OPTIONS, {0}};
+enum {
+	OPTION_NO_SETS = CTL_OPTION_OWN,
+};
+
+static const struct pep_usage_option options[] = {
+	CTL_OPTIONS,
+	{OPTION_NO_SETS, "no-sets", NULL, "do without ip sets, as on a kernel that has none"},
+	{0}};
 
 static const struct pep_usage usage = {
 	"edgepepctl rules",
@@ -21,84 +28,22 @@ static const struct pep_usage usage = {
 	false,
 };
 
-/* The text that "up" would load for @family on a host without rules of ours. */
-static char *rules_text(const struct pep_conf *conf, enum rules_family family)
+static int print_rules(struct ctl *ctl, const struct pep_conf *conf, bool sets)
 {
-	const struct rules_text_options text_options = {.sets = true};
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	struct rules_print print;
+	int code;
 
-	if (!out)
-		return NULL;
-	rules_text_up(out, conf, family, &text_options);
-	if (fclose(out) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-static void print_ip_rule(FILE *out, const struct rules_ip_rule *rule)
-{
-	fprintf(out, "ip %s rule add fwmark 0x%x/0x%x lookup %u priority %u iif %s\n",
-		rule->family == RULES_FAMILY_IPV4 ? "-4" : "-6", rule->mark, rule->mark,
-		rule->table, rule->priority, rule->iif);
-}
-
-/* What is not iptables, as commands that a shell would take. */
-static void write_commands(FILE *out, const struct pep_conf *conf)
-{
-	struct rules_ip_rule rules[RULES_MAX_ROUTE_RULES];
-	size_t n = 0;
-
-	for (size_t i = 0; rules_sysctls[i].name; i++)
-		fprintf(out, "# %s\nsysctl -w %s=%s\n", rules_sysctls[i].why, rules_sysctls[i].name,
-			rules_sysctls[i].value);
-	fprintf(out, "# direct flows whose addresses a TIME_WAIT socket of ours still holds\n");
-	for (int f = 0; f < RULES_FAMILY_COUNT_; f++)
-		fprintf(out,
-			"ipset create %s hash:ip,port,ip family %s timeout 65 maxelem 262144\n",
-			rules_set_name((enum rules_family)f),
-			f == RULES_FAMILY_IPV4 ? "inet" : "inet6");
-	fprintf(out,
-		"# packets with the divert bit go to a local socket, whatever their address\n");
-	for (int f = 0; f < RULES_FAMILY_COUNT_; f++) {
-		rules_route_wanted(conf, (enum rules_family)f, rules, &n);
-		fprintf(out, "ip %s route add local default dev lo table %u\n",
-			f == RULES_FAMILY_IPV4 ? "-4" : "-6", conf->steering.table);
-	}
-	for (size_t i = 0; i < n; i++)
-		print_ip_rule(out, &rules[i]);
-}
-
-static int print_rules(struct ctl *ctl, const struct pep_conf *conf)
-{
-	char *text[RULES_FAMILY_COUNT_] = {rules_text(conf, RULES_FAMILY_IPV4),
-					   rules_text(conf, RULES_FAMILY_IPV6)};
-	char *commands = NULL;
-	size_t size;
-	FILE *out = open_memstream(&commands, &size);
-	int code = CTL_EXIT_OK;
-
-	if (out) {
-		write_commands(out, conf);
-		if (fclose(out) != 0)
-			out = NULL;
-	}
-	if (!out || !text[RULES_FAMILY_IPV4] || !text[RULES_FAMILY_IPV6]) {
-		code = ctl_fail(ctl, "out of memory");
-	} else if (ctl->json) {
-		code = ctl_print_json(json_pack("{s:b, s:s, s:s, s:s}", "ok", 1, "commands",
-						commands, "ipv4", text[RULES_FAMILY_IPV4], "ipv6",
-						text[RULES_FAMILY_IPV6]));
+	if (rules_print_make(conf, sets, &print))
+		return ctl_fail(ctl, "out of memory");
+	if (ctl->json) {
+		code = ctl_print_json(json_pack(
+			"{s:b, s:s, s:s, s:s}", "ok", 1, "commands", print.commands, "ipv4",
+			print.rules[RULES_FAMILY_IPV4], "ipv6", print.rules[RULES_FAMILY_IPV6]));
 	} else {
-		printf("%s\n# iptables-restore --noflush\n%s\n# ip6tables-restore --noflush\n%s",
-		       commands, text[RULES_FAMILY_IPV4], text[RULES_FAMILY_IPV6]);
+		rules_print_write(&print, stdout);
+		code = fflush(stdout) == 0 ? CTL_EXIT_OK : CTL_EXIT_FAILURE;
 	}
-	free(commands);
-	free(text[RULES_FAMILY_IPV4]);
-	free(text[RULES_FAMILY_IPV6]);
+	rules_print_fini(&print);
 	return code;
 }
 
@@ -143,7 +88,7 @@ static int run_with_conf(struct ctl *ctl, bool print, struct rules_report *repor
 	if (pep_conf_require_interfaces(conf, ctl->conf_path, stderr))
 		code = CTL_EXIT_USAGE;
 	else if (print)
-		code = print_rules(ctl, conf);
+		code = print_rules(ctl, conf, report->sets);
 	else
 		code = finish(ctl, report, rules_up(conf, report));
 	pep_conf_free(conf);
@@ -152,12 +97,16 @@ static int run_with_conf(struct ctl *ctl, bool print, struct rules_report *repor
 
 int ctl_rules(struct ctl *ctl, int argc, char **argv)
 {
-	struct rules_report report = {.warnings = json_array()};
-	int code = CTL_EXIT_USAGE;
+	struct rules_report report = {.warnings = json_array(), .sets = true};
+	int option, code = CTL_EXIT_USAGE;
 	const char *verb;
 
-	if (ctl_options(ctl, &usage, argc, argv, &code))
-		goto out;
+	while ((option = pep_usage_next(&usage, argc, argv)) != PEP_USAGE_END) {
+		if (option == OPTION_NO_SETS)
+			report.sets = false;
+		else if (ctl_option(ctl, option, &code))
+			goto out;
+	}
 	verb = argv[optind];
 	if (!verb || argv[optind + 1])
 		code = pep_usage_error(&usage, "expected one of up, down, print");

@@ -73,6 +73,17 @@ void rules_text_up(FILE *out, const struct pep_conf *conf, enum rules_family fam
 /** Writes the input that removes every trace of ours in @save; nothing when there is none. */
 void rules_text_down(FILE *out, const struct rules_save *save);
 
+/** What "rules print" shows: iptables-restore input per family, and the rest as shell commands. */
+struct rules_print {
+	char *commands;
+	char *rules[RULES_FAMILY_COUNT_];
+};
+
+/** Returns 0 or -ENOMEM; release with rules_print_fini. */
+int rules_print_make(const struct pep_conf *conf, bool sets, struct rules_print *ret);
+void rules_print_write(const struct rules_print *print, FILE *out);
+void rules_print_fini(struct rules_print *print);
+
 /* ---- what must be put back --------------------------------------------------------------------
  */
 
@@ -161,7 +172,7 @@ int rules_sysctl_write(const char *name, const char *value);
 struct rules_report {
 	json_t *warnings; /* array of strings */
 	bool families[RULES_FAMILY_COUNT_];
-	bool sets;
+	bool sets; /* in: ip sets may be used; out: they are */
 	char error[RULES_ERROR_SIZE];
 };
 

@@ -41,9 +41,8 @@ static int up_sets(struct up *up)
 {
 	int err = 0;
 
-	up->report->sets = true;
 	for (int f = 0; f < RULES_FAMILY_COUNT_ && !err; f++) {
-		if (!up->report->families[f])
+		if (!up->report->families[f] || !up->report->sets)
 			continue;
 		err = rules_set_create((enum rules_family)f);
 		up->state.sets[f] = !err;
