@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef PEP_MON_VIEW_H
+#define PEP_MON_VIEW_H
+
+/*
+ * What edgepep-mon knows: follows the stats segment through the daemon's deaths and restarts, and
+ * takes a picture of it once a second. Everything served comes from the picture.
+ */
+
+#include "base/stats_read.h"
+#include "mon/flowset.h"
+#include "mon/history.h"
+
+struct pep_view;
+
+/** @path of the segment, which need not exist. Returns 0 and a new view, or -ENOMEM. */
+int pep_view_new(const char *path, struct pep_view **ret);
+void pep_view_free(struct pep_view *view);
+
+/** Takes a picture; call once a second. */
+void pep_view_tick(struct pep_view *view);
+
+/**
+ * Looks whether the daemon's life or state changed since the picture; true when a tick is due now.
+ * Costs two system calls.
+ */
+bool pep_view_changed(struct pep_view *view);
+
+/** Whether the daemon lived at the last tick. */
+bool pep_view_up(const struct pep_view *view);
+
+/** Why new flows are not being split, one line; NULL when they are. */
+const char *pep_view_unready(const struct pep_view *view);
+
+/** The picture; only while up. */
+const struct pep_stats_info *pep_view_info(const struct pep_view *view);
+const struct pep_stats_block *pep_view_totals(const struct pep_view *view);
+const struct pep_stats_block *pep_view_workers(const struct pep_view *view);
+const struct pep_stats_reader *pep_view_reader(const struct pep_view *view);
+
+/** Always there; empty while the daemon is down. */
+const struct pep_history *pep_view_history(const struct pep_view *view);
+struct pep_flowset *pep_view_flows(const struct pep_view *view);
+
+/** CLOCK_REALTIME of the last tick. */
+uint64_t pep_view_time_ns(const struct pep_view *view);
+
+#endif
