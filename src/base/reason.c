@@ -24,6 +24,7 @@ static const char *const close_names[PEP_CLOSE_COUNT_] = {
 static const char *const bypass_names[PEP_BYPASS_COUNT_] = {
 	[PEP_BYPASS_POLICY] = "policy",
 	[PEP_BYPASS_MPTCP] = "mptcp",
+	[PEP_BYPASS_FAST_OPEN] = "fast_open",
 	[PEP_BYPASS_LOCAL] = "local",
 	[PEP_BYPASS_MALFORMED] = "malformed",
 	[PEP_BYPASS_FLOW_LIMIT] = "flow_limit",

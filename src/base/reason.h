@@ -28,6 +28,7 @@ enum pep_close {
 enum pep_bypass {
 	PEP_BYPASS_POLICY,    /* bypass list or class */
 	PEP_BYPASS_MPTCP,     /* MP_CAPABLE, MP_JOIN */
+	PEP_BYPASS_FAST_OPEN, /* data or a cookie in the SYN */
 	PEP_BYPASS_LOCAL,     /* addressed to this host */
 	PEP_BYPASS_MALFORMED, /* not a TCP SYN that the gate can read */
 	PEP_BYPASS_FLOW_LIMIT,

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/event.h>
 #include <event2/listener.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,6 +24,7 @@
 struct client {
 	struct pep_control *control;
 	struct bufferevent *bev;
+	struct event *deadline;              /* of the next whole request, or of writing the last */
 	struct pep_control_request *request; /* being answered, or NULL */
 	bool closing;                        /* after the output is written */
 	LIST_ENTRY(client) link;
@@ -50,6 +52,8 @@ static void client_free(struct client *client)
 		client->request->client = NULL;
 	LIST_REMOVE(client, link);
 	client->control->n_clients--;
+	if (client->deadline)
+		event_free(client->deadline);
 	bufferevent_free(client->bev);
 	free(client);
 }
@@ -66,9 +70,29 @@ static void client_send(struct client *client, json_t *reply)
 	json_decref(reply);
 }
 
+/* @text may quote a file or a user, and JSON must be UTF-8: other bytes become '?'. */
 static json_t *failure(const char *text)
 {
-	return json_pack("{s:b, s:s}", "ok", 0, "error", text);
+	json_t *reply = json_pack("{s:b, s:s}", "ok", 0, "error", text);
+	char *ascii;
+
+	if (reply)
+		return reply;
+	ascii = strdup(text);
+	for (char *p = ascii; p && *p; p++)
+		if ((unsigned char)*p > '~')
+			*p = '?';
+	reply = json_pack("{s:b, s:s}", "ok", 0, "error", ascii ? ascii : "out of memory");
+	free(ascii);
+	return reply;
+}
+
+/* A client has so long for each step; bytes that trickle in do not prolong it. */
+static void client_set_deadline(struct client *client)
+{
+	const struct timeval idle = {.tv_sec = PEP_CONTROL_IDLE_SECONDS};
+
+	(void)event_add(client->deadline, &idle);
 }
 
 static void client_refuse(struct client *client, const char *text)
@@ -76,6 +100,7 @@ static void client_refuse(struct client *client, const char *text)
 	client_send(client, failure(text));
 	client->closing = true;
 	bufferevent_disable(client->bev, EV_READ);
+	client_set_deadline(client);
 }
 
 /* -- answers --------------------------------------------------------------------------------------
@@ -89,6 +114,7 @@ static void answer(struct pep_control_request *request, json_t *reply)
 	if (client) {
 		client->request = NULL;
 		client_send(client, reply);
+		client_set_deadline(client);
 		bufferevent_enable(client->bev, EV_READ);
 	} else {
 		json_decref(reply);
@@ -129,7 +155,7 @@ int pep_control_split(char *line, char *words[PEP_CONTROL_MAX_WORDS])
 	int n = 0;
 
 	for (char *p = line; *p; p++)
-		if ((unsigned char)*p < ' ' && *p != '\t')
+		if (((unsigned char)*p < ' ' && *p != '\t') || (unsigned char)*p > '~')
 			return -EINVAL;
 	for (char *word = strtok_r(line, " \t", &line); word; word = strtok_r(NULL, " \t", &line)) {
 		if (n == PEP_CONTROL_MAX_WORDS)
@@ -188,6 +214,7 @@ static void run_command(struct client *client, const struct pep_control_command 
 	request->client = client;
 	request->running = true;
 	client->request = request;
+	(void)event_del(client->deadline); /* we take the time now */
 	bufferevent_disable(client->bev, EV_READ);
 	command->run(request, argc, argv, client->control->params.context);
 	request->running = false;
@@ -204,8 +231,8 @@ static void handle_line(struct client *client, char *line)
 	if (n == 0)
 		return;
 	if (n < 0) {
-		client_send(client, failure(n == -E2BIG ? "too many words"
-							: "control character in the request"));
+		client_refuse(client, n == -E2BIG ? "too many words in the request"
+						  : "the request is not printable ASCII");
 		return;
 	}
 	command = pep_control_find(commands, n, words, &used);
@@ -232,7 +259,7 @@ static void serve(struct client *client)
 		if (!line)
 			break;
 		if (strlen(line) != length)
-			client_refuse(client, "NUL byte in the request");
+			client_refuse(client, "the request is not printable ASCII");
 		else if (length >= PEP_CONTROL_LINE_BYTES)
 			client_refuse(client, "request too long");
 		else
@@ -277,19 +304,34 @@ static void on_client_event(struct bufferevent *bev, short what, void *data)
 	client_free(client);
 }
 
+static void on_deadline(evutil_socket_t fd, short what, void *data)
+{
+	struct client *client = data;
+
+	(void)fd;
+	(void)what;
+	if (client->closing)
+		client_free(client);
+	else
+		client_refuse(client, "no whole request in time");
+}
+
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *sa,
 		      int length, void *data)
 {
-	const struct timeval idle = {.tv_sec = PEP_CONTROL_IDLE_SECONDS};
+	struct event_base *base = evconnlistener_get_base(listener);
 	struct pep_control *control = data;
 	struct client *client = calloc(1, sizeof(*client));
 
 	(void)sa;
 	(void)length;
 	if (client)
-		client->bev = bufferevent_socket_new(evconnlistener_get_base(listener), fd,
-						     BEV_OPT_CLOSE_ON_FREE);
+		client->deadline = evtimer_new(base, on_deadline, client);
+	if (client && client->deadline)
+		client->bev = bufferevent_socket_new(base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!client || !client->bev) {
+		if (client && client->deadline)
+			event_free(client->deadline);
 		free(client);
 		evutil_closesocket(fd);
 		return;
@@ -299,7 +341,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	control->n_clients++;
 	bufferevent_setcb(client->bev, on_read, on_written, on_client_event, client);
 	bufferevent_setwatermark(client->bev, EV_READ, 0, PEP_CONTROL_LINE_BYTES);
-	bufferevent_set_timeouts(client->bev, &idle, &idle);
+	client_set_deadline(client);
 	bufferevent_enable(client->bev, EV_READ | EV_WRITE);
 	if (control->n_clients > PEP_CONTROL_MAX_CLIENTS)
 		client_refuse(client, "too many control clients");

@@ -5,7 +5,8 @@
 /*
  * The control socket: a Unix stream socket on which a request is one line of words and the reply
  * one line of JSON, {"ok": true, ...} or {"ok": false, "error": "..."}. Several requests may follow
- * each other on one connection; each is answered before the next is read.
+ * each other on one connection; each is answered before the next is read. Garbage, requests without
+ * an end and clients beyond the limit get one error line and are closed.
  */
 
 #include <jansson.h>
@@ -14,7 +15,7 @@
 #define PEP_CONTROL_LINE_BYTES   4096 /* longest request, with its newline */
 #define PEP_CONTROL_MAX_CLIENTS  16
 #define PEP_CONTROL_MAX_WORDS    16
-#define PEP_CONTROL_IDLE_SECONDS 30
+#define PEP_CONTROL_IDLE_SECONDS 10 /* from one request's answer to the next whole request */
 
 struct event_base;
 struct pep_control;
@@ -55,7 +56,8 @@ void pep_control_fail(struct pep_control_request *request, const char *format, .
 
 /**
  * Splits a line into words in place; words are separated by blanks. Returns how many there are, or
- * -E2BIG for more than PEP_CONTROL_MAX_WORDS, -EINVAL for a control character. Pure; fuzzed.
+ * -E2BIG for more than PEP_CONTROL_MAX_WORDS, -EINVAL for anything but printable ASCII. Pure;
+ * fuzzed.
  */
 int pep_control_split(char *line, char *words[PEP_CONTROL_MAX_WORDS]);
 

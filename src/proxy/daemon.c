@@ -19,9 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HEARTBEAT_MS  500
-#define WATCH_SECONDS 5   /* how often local addresses and controls are looked at again */
-#define MAX_PIPES     256 /* fs.pipe-user-pages-soft admits so many of 256 KiB to a user */
+#define HEARTBEAT_MS    500
+#define WORKER_STALL_NS 1000000000u /* a loop turns each 50 ms */
+#define WATCH_SECONDS   5           /* how often local addresses and controls are looked at again */
+#define MAX_PIPES       256 /* fs.pipe-user-pages-soft admits so many of 256 KiB to a user */
 
 static uint64_t now_ns(void)
 {
@@ -207,6 +208,24 @@ static void end_of_drain(struct pep_daemon *daemon)
 	event_base_loopbreak(daemon->base);
 }
 
+/* A worker whose loop stands still keeps its queue and listener: only its end opens the path. */
+static bool all_workers_turn(struct pep_daemon *daemon)
+{
+	uint64_t now = now_ns();
+
+	for (unsigned int i = 0; i < daemon->n_workers; i++) {
+		uint64_t tick = pep_worker_last_tick_ns(daemon->workers[i].worker);
+
+		if (now > tick + WORKER_STALL_NS) {
+			pep_error("worker %u stands still, the watchdog is not fed any more, "
+				  "milliseconds=%llu",
+				  i, (unsigned long long)((now - tick) / 1000000u));
+			return false;
+		}
+	}
+	return true;
+}
+
 static void on_heartbeat(evutil_socket_t fd, short what, void *data)
 {
 	struct pep_daemon *daemon = data;
@@ -214,6 +233,8 @@ static void on_heartbeat(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
+	if (!all_workers_turn(daemon))
+		return;
 	pep_stats_heartbeat(daemon->stats);
 	(void)pep_notify("WATCHDOG=1\nSTATUS=%s, %llu flows, %llu pending",
 			 pep_stats_state_name(state_of(daemon)),

@@ -3,7 +3,7 @@
  */
 #include "proxy/flow_internal.h"
 
-#include "proxy/clients.h"
+#include "proxy/probation.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,6 +40,8 @@ int pep_flows_new(const struct pep_flows_params *params, struct pep_flows **ret)
 	err = pep_tuple_table_new(params->max_flows, &set->by_tuple);
 	if (!err)
 		err = pep_tuple_table_new(params->max_flows / 4, &set->by_wired_tuple);
+	if (!err)
+		err = pep_probation_new(&set->probation);
 	if (err)
 		goto fail;
 	event_assign(&set->ready_event, params->base, -1, 0, flow_on_ready, set);
@@ -68,6 +70,7 @@ void pep_flows_free(struct pep_flows *set)
 	}
 	pep_tuple_table_free(set->by_tuple);
 	pep_tuple_table_free(set->by_wired_tuple);
+	pep_probation_free(set->probation);
 	pep_policy_unref(set->policy);
 	free(set->all);
 	free(set);
@@ -182,13 +185,24 @@ int pep_flows_kill(struct pep_flows *set, uint64_t id)
 	return -ENOENT;
 }
 
-static void expire_list(struct pep_flows *set, enum flow_list list, uint64_t older_than_ns,
-			enum pep_close reason)
+static struct flow *first_older(struct pep_flows *set, enum flow_list list, uint64_t than_ns)
 {
+	struct flow *flow = TAILQ_FIRST(&set->lists[list]);
+
+	return flow && flow->since_ns < than_ns ? flow : NULL;
+}
+
+/* Both lists are in the order of time, so the first is the oldest. */
+static void expire_pending(struct pep_flows *set, uint64_t now_ns)
+{
+	uint64_t connect = now_ns - flow_ms(set->policy->conf.connect_timeout_ms);
+	uint64_t handshake = now_ns - flow_ms(FLOW_HANDSHAKE_MS);
 	struct flow *flow;
 
-	while ((flow = TAILQ_FIRST(&set->lists[list])) && flow->since_ns < older_than_ns)
-		flow_abort(flow, reason);
+	while ((flow = first_older(set, FLOW_LIST_CONNECTING, connect)))
+		flow_connect_failed(flow, ETIMEDOUT);
+	while ((flow = first_older(set, FLOW_LIST_AWAITING, handshake)))
+		flow_abort(flow, PEP_CLOSE_HANDSHAKE);
 }
 
 /* Inactivity of flows in the slice of the array that is sampled now. */
@@ -258,9 +272,7 @@ void pep_flows_tick(struct pep_flows *set)
 {
 	uint64_t now = flow_now_ns();
 
-	expire_list(set, FLOW_LIST_CONNECTING, now - flow_ms(set->policy->conf.connect_timeout_ms),
-		    PEP_CLOSE_CONNECT_TIMEOUT);
-	expire_list(set, FLOW_LIST_AWAITING, now - flow_ms(FLOW_HANDSHAKE_MS), PEP_CLOSE_HANDSHAKE);
+	expire_pending(set, now);
 	tick_slice(set, now);
 	publish_pool(set);
 	publish_gate(set);

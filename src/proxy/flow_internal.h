@@ -98,6 +98,7 @@ struct pep_flows {
 	struct pep_policy *policy;
 	struct pep_gate *gate;
 	const struct pep_local_addrs *local_addrs;
+	struct pep_probation *probation;
 	enum pep_intake intake;
 	struct pep_tuple_table *by_tuple, *by_wired_tuple;
 	struct flow_tailq lists[FLOW_LIST_COUNT_];
@@ -123,6 +124,10 @@ void flow_enqueue(struct flow *flow, enum flow_queue queue);
 int flow_watch_leg(struct flow *flow, enum pep_segment segment);
 
 /* flow_open.c */
+
+/** Ends a flow whose wired leg could not be opened (@error: errno), telling the client the truth.
+ */
+void flow_connect_failed(struct flow *flow, int error);
 void flow_on_connect_event(struct flow *flow);
 
 /* flow_move.c */

@@ -5,8 +5,10 @@
  */
 #include "proxy/flow_internal.h"
 
+#include "base/log.h"
 #include "proxy/clients.h"
 #include "proxy/local_addrs.h"
+#include "proxy/probation.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -51,6 +53,10 @@ static enum admission admit(const struct pep_flows *set, const struct pep_syn *s
 		*ret_bypass = PEP_BYPASS_OPERATOR;
 	else if (syn->mptcp)
 		*ret_bypass = PEP_BYPASS_MPTCP;
+	else if (syn->fast_open)
+		*ret_bypass = PEP_BYPASS_FAST_OPEN;
+	else if (pep_probation_holds(set->probation, &syn->destination, flow_now_ns()))
+		*ret_bypass = PEP_BYPASS_PROBATION;
 	(void)pep_conf_classify(conf, &syn->source, &syn->destination, syn->destination_port,
 				ret_class);
 	if (set->policy->classes[*ret_class].bypass ||
@@ -192,8 +198,26 @@ static int connect_wired(struct flow *flow)
 	return flow_watch_leg(flow, PEP_SEGMENT_WIRED);
 }
 
-/* Ends a flow whose wired leg could not be opened, telling the client the truth. */
-static void connect_failed(struct flow *flow, int error)
+/* Keeps the books of server prefixes that do not answer us. */
+static void note_answer(struct flow *flow, bool answered)
+{
+	struct pep_flows *set = flow->set;
+	const struct in6_addr *server = &flow->node.tuple.server;
+	char text[PEP_ENDPOINT_TEXT];
+	uint32_t seconds;
+
+	if (answered) {
+		pep_probation_answered(set->probation, server);
+		return;
+	}
+	seconds = pep_probation_failed(set->probation, server, flow_now_ns());
+	if (seconds)
+		pep_notice("connects to the prefix of a server keep timing out, its flows are "
+			   "bypassed, server=%s seconds=%u",
+			   pep_endpoint_text(server, flow->node.tuple.server_port, text), seconds);
+}
+
+void flow_connect_failed(struct flow *flow, int error)
 {
 	struct pep_flows *set = flow->set;
 	struct pep_gate_ticket ticket = flow->ticket;
@@ -205,6 +229,7 @@ static void connect_failed(struct flow *flow, int error)
 	flow->ticket_held = false;
 	switch (failure) {
 	case PEP_CONNECT_FAILURE_REFUSED:
+		note_answer(flow, true);
 		reason = PEP_CLOSE_REFUSED;
 		if (owed)
 			pep_gate_mark(set->gate, &ticket, PEP_MARK_KIND_REFUSE);
@@ -215,6 +240,7 @@ static void connect_failed(struct flow *flow, int error)
 			pep_gate_mark(set->gate, &ticket, PEP_MARK_KIND_UNREACHABLE);
 		break;
 	case PEP_CONNECT_FAILURE_TIMEOUT:
+		note_answer(flow, false);
 		reason = PEP_CLOSE_CONNECT_TIMEOUT;
 		if (owed)
 			pep_gate_drop(set->gate, &ticket);
@@ -261,7 +287,7 @@ static void split(struct pep_flows *set, const struct pep_gate_ticket *ticket,
 	flow->ticket_held = true;
 	err = connect_wired(flow);
 	if (err) {
-		connect_failed(flow, -err);
+		flow_connect_failed(flow, -err);
 		return;
 	}
 	if (flow->early) {
@@ -355,9 +381,10 @@ void flow_on_connect_event(struct flow *flow)
 		return;
 	}
 	if (error) {
-		connect_failed(flow, error);
+		flow_connect_failed(flow, error);
 		return;
 	}
+	note_answer(flow, true);
 	pep_stats_observe(set->stats, PEP_HISTOGRAM_CONNECT, flow_now_ns() - flow->since_ns);
 	if (wireless >= 0) {
 		join(flow);

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -43,6 +44,7 @@ struct pep_worker {
 	int mail[2];
 	struct event *mail_event, *tick_event;
 	uint64_t next_tick_ns;
+	_Atomic uint64_t last_tick_ns; /* read by the main thread */
 	struct pep_log_limit accept_limit;
 	pthread_t thread;
 	bool running;
@@ -134,6 +136,7 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
 	if (w->next_tick_ns && now > w->next_tick_ns)
 		pep_stats_observe(pep_stats_worker(w->params.stats, w->params.index),
 				  PEP_HISTOGRAM_LOOP_LAG, now - w->next_tick_ns);
+	atomic_store_explicit(&w->last_tick_ns, now, memory_order_relaxed);
 	w->next_tick_ns = now + PEP_FLOWS_TICK_MS * 1000000u;
 	pep_flows_tick(w->flows);
 }
@@ -388,6 +391,7 @@ int pep_worker_start(struct pep_worker *w)
 	char name[16];
 	int err;
 
+	atomic_store_explicit(&w->last_tick_ns, now_ns(), memory_order_relaxed);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
 	err = pthread_create(&w->thread, NULL, run, w);
@@ -438,6 +442,11 @@ void pep_worker_free(struct pep_worker *w)
 	if (w->base)
 		event_base_free(w->base);
 	free(w);
+}
+
+uint64_t pep_worker_last_tick_ns(const struct pep_worker *w)
+{
+	return atomic_load_explicit(&w->last_tick_ns, memory_order_relaxed);
 }
 
 int pep_worker_post(struct pep_worker *w, const struct pep_mail *mail)

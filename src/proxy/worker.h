@@ -61,6 +61,9 @@ int pep_worker_start(struct pep_worker *worker);
 /** Stops the thread if it runs (its flows end with RST), joins it and frees. NULL is a no-op. */
 void pep_worker_free(struct pep_worker *worker);
 
+/** When the worker's loop last turned, CLOCK_MONOTONIC; it does each PEP_FLOWS_TICK_MS. */
+uint64_t pep_worker_last_tick_ns(const struct pep_worker *worker);
+
 /** Sends @mail. Returns 0, or -EAGAIN when too many are unanswered. */
 int pep_worker_post(struct pep_worker *worker, const struct pep_mail *mail);
 
