@@ -58,6 +58,14 @@ static void client_free(struct client *client)
 	free(client);
 }
 
+/* A client has so long for each step; bytes that trickle in do not prolong it. */
+static void client_set_deadline(struct client *client)
+{
+	const struct timeval idle = {.tv_sec = PEP_CONTROL_IDLE_SECONDS};
+
+	(void)event_add(client->deadline, &idle);
+}
+
 static void client_send(struct client *client, json_t *reply)
 {
 	char *text = json_dumps(reply, JSON_COMPACT);
@@ -68,6 +76,7 @@ static void client_send(struct client *client, json_t *reply)
 	}
 	free(text);
 	json_decref(reply);
+	client_set_deadline(client);
 }
 
 /* @text may quote a file or a user, and JSON must be UTF-8: other bytes become '?'. */
@@ -87,20 +96,11 @@ static json_t *failure(const char *text)
 	return reply;
 }
 
-/* A client has so long for each step; bytes that trickle in do not prolong it. */
-static void client_set_deadline(struct client *client)
-{
-	const struct timeval idle = {.tv_sec = PEP_CONTROL_IDLE_SECONDS};
-
-	(void)event_add(client->deadline, &idle);
-}
-
 static void client_refuse(struct client *client, const char *text)
 {
 	client_send(client, failure(text));
 	client->closing = true;
 	bufferevent_disable(client->bev, EV_READ);
-	client_set_deadline(client);
 }
 
 /* -- answers --------------------------------------------------------------------------------------
@@ -114,7 +114,6 @@ static void answer(struct pep_control_request *request, json_t *reply)
 	if (client) {
 		client->request = NULL;
 		client_send(client, reply);
-		client_set_deadline(client);
 		bufferevent_enable(client->bev, EV_READ);
 	} else {
 		json_decref(reply);
