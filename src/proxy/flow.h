@@ -55,6 +55,9 @@ void pep_flows_set_intake(struct pep_flows *flows, enum pep_intake intake);
 /** Addresses of this host: SYNs from one of them are a loop. Borrowed until the next call. */
 void pep_flows_set_local_addrs(struct pep_flows *flows, const struct pep_local_addrs *addrs);
 
+/** Lets every SYN that is held go end to end, for the end of the worker. */
+void pep_flows_let_go(struct pep_flows *flows);
+
 /* The gate's events. */
 void pep_flows_on_syn(struct pep_flows *flows, const struct pep_gate_ticket *ticket,
 		      const struct pep_syn *syn);

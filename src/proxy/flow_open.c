@@ -324,6 +324,19 @@ void pep_flows_on_syn(struct pep_flows *set, const struct pep_gate_ticket *ticke
 	}
 }
 
+void pep_flows_let_go(struct pep_flows *set)
+{
+	struct flow *flow;
+
+	while ((flow = TAILQ_FIRST(&set->lists[FLOW_LIST_CONNECTING]))) {
+		if (flow->ticket_held) {
+			flow->ticket_held = false;
+			bypass(set, &flow->ticket, PEP_BYPASS_DRAIN);
+		}
+		flow_abort(flow, PEP_CLOSE_SHUTDOWN);
+	}
+}
+
 void pep_flows_on_synack(struct pep_flows *set, const struct pep_syn *synack)
 {
 	struct pep_tuple_node *node;

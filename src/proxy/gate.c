@@ -138,13 +138,10 @@ static int receive_batch(struct pep_gate *gate)
 	return n;
 }
 
-static void on_readable(evutil_socket_t fd, short what, void *data)
+void pep_gate_run(struct pep_gate *gate)
 {
-	struct pep_gate *gate = data;
 	int n = BATCH;
 
-	(void)fd;
-	(void)what;
 	gate->batching = true;
 	for (int i = 0; i < BATCHES_MAX && n == BATCH; i++) {
 		n = receive_batch(gate);
@@ -157,6 +154,13 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
 		send_pending(gate);
 	}
 	gate->batching = false;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	pep_gate_run(data);
 }
 
 /* Sends one configuration message and waits for its answer. */

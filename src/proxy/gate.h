@@ -53,6 +53,9 @@ struct pep_gate_counters {
 int pep_gate_new(struct event_base *base, const struct pep_gate_params *params,
 		 const struct pep_gate_handler *handler, struct pep_gate **ret);
 
+/** Handles what is queued now, as the event would. */
+void pep_gate_run(struct pep_gate *gate);
+
 /** Unbinds: the kernel drops what is still queued, the clients send again. NULL is a no-op. */
 void pep_gate_free(struct pep_gate *gate);
 

@@ -379,7 +379,13 @@ static void *run(void *data)
 	struct pep_worker *w = data;
 
 	event_base_dispatch(w->base);
-	/* First the queue, so that held SYNs get their verdict from the flows' ends. */
+	/* SYNs that are held or queued go end to end: ending loses nobody's new connection. */
+	pep_flows_set_intake(w->flows, PEP_INTAKE_DRAIN);
+	pep_gate_run(w->gate);
+	pep_flows_let_go(w->flows);
+	pep_flows_set_gate(w->flows, NULL);
+	pep_gate_free(w->gate);
+	w->gate = NULL;
 	pep_flows_free(w->flows);
 	w->flows = NULL;
 	return NULL;
