@@ -384,9 +384,11 @@ const char *pep_stats_flow_id(uint64_t id, char text[PEP_STATS_FLOW_ID_SIZE]);
 /** Reads that form; returns 0 or -EINVAL. */
 int pep_stats_flow_id_parse(const char *text, uint64_t *ret);
 
-/** Takes over what the kernel gave: @length is what getsockopt(TCP_INFO) returned. */
-struct tcp_info;
-void pep_stats_tcp_from_info(const struct tcp_info *info, size_t length, struct pep_stats_tcp *ret);
+/**
+ * TCP_INFO of the socket @fd. (Not through <netinet/tcp.h>: its struct tcp_info ends with
+ * tcpi_total_retrans in Debian 12.) Returns 0 or a negative errno.
+ */
+int pep_stats_tcp_read(int fd, struct pep_stats_tcp *ret);
 
 const char *pep_direction_name(enum pep_direction direction); /* "downlink", "uplink" */
 const char *pep_stats_state_name(enum pep_stats_state state);

@@ -84,9 +84,9 @@ void pep_stats_flow_sample(struct pep_stats_worker *w, struct pep_stats_flow *fl
 
 	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++) {
 		before[s] = after[s] = flow->leg[s].tcp;
-		if (sample->leg[s].info)
-			pep_stats_tcp_from_info(sample->leg[s].info, sample->leg[s].length,
-						&after[s]);
+		/* A leg that is gone keeps what it said last. */
+		if (sample->fd[s] >= 0)
+			(void)pep_stats_tcp_read(sample->fd[s], &after[s]);
 		count_leg(w, (enum pep_segment)s, flow->leg[s].cca_slot, &before[s], &after[s]);
 	}
 	memcpy(path, flow->path, sizeof(path));

@@ -11,11 +11,8 @@
 #include "base/attribution.h"
 
 struct pep_stats_sample {
-	uint64_t now_ns; /* CLOCK_MONOTONIC */
-	struct {
-		const struct tcp_info *info; /* NULL: the leg is not open */
-		size_t length;               /* what getsockopt(TCP_INFO) returned */
-	} leg[PEP_SEGMENT_COUNT_];
+	uint64_t now_ns;            /* CLOCK_MONOTONIC */
+	int fd[PEP_SEGMENT_COUNT_]; /* sockets of the legs; -1: not open */
 	struct {
 		struct pep_attribution_relay *relay; /* its interval ends here; not NULL */
 		uint64_t bytes; /* written to the sending leg since the start */

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The one file that knows the kernel's struct tcp_info: <linux/tcp.h> and <netinet/tcp.h> clash. */
+#include <errno.h>
 #include <linux/tcp.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/stats.h"
 
-void pep_stats_tcp_from_info(const struct tcp_info *given, size_t length, struct pep_stats_tcp *ret)
+int pep_stats_tcp_read(int fd, struct pep_stats_tcp *ret)
 {
 	struct tcp_info info;
+	socklen_t length = sizeof(info);
 
 	/* An older kernel gives less: what it does not know reads 0. */
 	memset(&info, 0, sizeof(info));
-	memcpy(&info, given, length < sizeof(info) ? length : sizeof(info));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) < 0)
+		return -errno;
 
 	*ret = (struct pep_stats_tcp){
 		.bytes_acked = info.tcpi_bytes_acked,
@@ -49,4 +54,5 @@ void pep_stats_tcp_from_info(const struct tcp_info *given, size_t length, struct
 		.backoff = info.tcpi_backoff,
 		.valid = 1,
 	};
+	return 0;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#define SAMPLE_INTERVAL_NS 950000000u
+
 uint64_t flow_now_ns(void)
 {
 	struct timespec ts;
@@ -238,7 +240,9 @@ static void tick_slice(struct pep_flows *set, uint64_t now_ns)
 			flow_abort(flow, reason);
 			continue;
 		}
-		if (flow->state == FLOW_OPEN || flow->state == FLOW_FLUSHING)
+		/* Few flows come round more often than their second. */
+		if ((flow->state == FLOW_OPEN || flow->state == FLOW_FLUSHING) &&
+		    now_ns - flow->attribution[0].since_ns >= SAMPLE_INTERVAL_NS)
 			flow_sample(flow, now_ns);
 	}
 	pep_stats_add(set->stats, PEP_COUNTER_SAMPLE_NS, flow_now_ns() - began);

@@ -4,7 +4,6 @@
 
 #include "base/stats_sample.h"
 
-#include <netinet/tcp.h>
 #include <string.h>
 
 void flow_count_moved(struct flow *flow, enum pep_direction direction, uint64_t read_bytes,
@@ -100,19 +99,11 @@ static void publish_ccas(struct flow *flow)
 
 void flow_sample(struct flow *flow, uint64_t now_ns)
 {
-	struct tcp_info info[PEP_SEGMENT_COUNT_];
 	struct pep_stats_sample sample = {.now_ns = now_ns};
 
 	publish_ccas(flow);
-	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++) {
-		socklen_t size = sizeof(info[s]);
-
-		if (flow->leg[s].fd < 0 ||
-		    getsockopt(flow->leg[s].fd, IPPROTO_TCP, TCP_INFO, &info[s], &size) < 0)
-			continue;
-		sample.leg[s].info = &info[s];
-		sample.leg[s].length = size;
-	}
+	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++)
+		sample.fd[s] = flow->leg[s].fd;
 	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++) {
 		sample.path[d].relay = &flow->attribution[d];
 		sample.path[d].bytes = flow->path[d].bytes - flow->path[d].held_bytes;
