@@ -128,7 +128,7 @@ function drawStrip() {
   };
   $('verdict').textContent = shown ? `${words[top]} ${Math.round(100 * now[top] / busy)} % of the flows that have data` : 'no flow is held back';
   for (const segment of ['wireless', 'wired']) {
-    $(`segment-${segment}`).classList.toggle('limits', shown && top === segment);
+    $(`segment-${segment}`).classList.toggle('culprit', shown && top === segment);
     $(`limits-${segment}`).textContent = shown && now[segment] >= 0.5 ? `limits ${Math.round(now[segment])} flows` : '';
   }
 }
@@ -216,11 +216,7 @@ function drawHead() {
 
 function drawRows(flows) {
   $('rows').replaceChildren(...flows.map((f) => {
-    const tr = element('tr', '', ...COLUMNS.map((c) => element('td', `${c.left ? 'left ' : ''}${c.first ? 'first-of-group' : ''}`.trim(), String(c.cell(f).nodeType ? '' : c.cell(f)))));
-    COLUMNS.forEach((c, i) => {
-      const cell = c.cell(f);
-      if (cell.nodeType) tr.children[i].replaceChildren(cell);
-    });
+    const tr = element('tr', '', ...COLUMNS.map((c) => element('td', `${c.left ? 'left ' : ''}${c.first ? 'first-of-group' : ''}`.trim(), c.cell(f))));
     tr.tabIndex = 0;
     tr.dataset.id = f.id;
     return tr;
@@ -280,8 +276,8 @@ function drawFlow(f) {
   $('detail-title').textContent = `Flow ${f.id}`;
   $('detail-sub').textContent = `${f.client} port ${f.client_port} \u2192 ${f.server} port ${f.server_port}, class ${f.class}, DSCP ${f.dscp}, ` +
     (f.close_reason ? `closed after ${format.duration(f.age_seconds)}: ${f.close_reason}` : `${f.state} for ${format.duration(f.age_seconds)}`);
-  $('detail-limits').replaceChildren('downlink', chip(f.downlink.limit), `${format.bytes(f.downlink.bytes)}, held ${format.bytes(f.downlink.held_bytes)} of ${format.bytes(f.downlink.target_bytes)}`,
-    'uplink', chip(f.uplink.limit), `${format.bytes(f.uplink.bytes)}, held ${format.bytes(f.uplink.held_bytes)} of ${format.bytes(f.uplink.target_bytes)}`);
+  $('detail-limits').replaceChildren(...['downlink', 'uplink'].flatMap((d) => [element('b', '', d), chip(f[d].limit),
+    element('span', '', `${format.bytes(f[d].bytes)} relayed, ${format.bytes(f[d].held_bytes)} of ${format.bytes(f[d].target_bytes)} held`)]));
   $('legs').replaceChildren(...LEG_ROWS.map(([title, cell]) => {
     const value = (leg) => leg.tcp ? cell(leg, leg.tcp) : '-';
     return element('tr', '', element('th', '', title), element('td', '', value(f.wireless)), element('td', '', value(f.wired)));
@@ -290,6 +286,7 @@ function drawFlow(f) {
     const h = f.history;
     flowCharts.rate.draw(h.time, [h.downlink.bytes_per_second, h.uplink.bytes_per_second]);
     flowCharts.rtt.draw(h.time, [h.wireless.rtt_seconds, h.wired.rtt_seconds]);
+    flowCharts.limit.draw(h.time, LIMITS.map((name) => h[limitDirection].limit.map((limit) => limit === name ? 1 : 0)));
   }
 }
 
@@ -311,6 +308,7 @@ function showFlow(id) {
     rate: pepCharts.create($('chart-flow-rate'), { series: [{ label: 'downlink', color: 'wireless', fill: true }, { label: 'uplink', color: 'wired' }], formatValue: format.rate, height: 150, least: 1000, window: 599 }),
     rtt: pepCharts.create($('chart-flow-rtt'), { series: bothSegments(), formatValue: format.time, height: 150, least: 0.001, window: 599 }),
   };
+  flowCharts.limit = pepCharts.create($('chart-flow-limit'), { series: LIMITS.map((name) => ({ label: name, color: name, format: () => '' })), formatValue: format.count, stack: true, height: 74, window: 599, bare: true });
   updateFlow().catch(() => {});
 }
 

@@ -43,7 +43,7 @@ const pepCharts = (() => {
       font: '12px system-ui, "DejaVu Sans", sans-serif',
     };
     return [
-      { ...common, space: 70, values: (u, splits) => splits.map((s) => new Date(s * 1000).toTimeString().slice(0, 5)),
+      { ...common, size: 28, space: 70, values: (u, splits) => splits.map((s) => new Date(s * 1000).toTimeString().slice(0, 5)),
         incrs: [60, 120, 300] },
       { ...common, size: 82, space: 34, values: (u, splits) => splits.map((v) => v === 0 ? '0' : formatValue(v)) },
     ];
@@ -53,7 +53,7 @@ const pepCharts = (() => {
    * series: [{label, color, dash, fill, format}]; stack: areas on top of each other.
    * draw(time, columns) shows; times are seconds since the epoch.
    */
-  function create(element, { series, formatValue, height = 190, stack = false, least = 1, window = WINDOW }) {
+  function create(element, { series, formatValue, height = 190, stack = false, least = 1, window = WINDOW, bare = false }) {
     let raw = series.map(() => []);
     const value = (i) => (u, v, s, idx) => {
       const at = idx == null ? raw[i].length - 1 : idx;
@@ -73,10 +73,10 @@ const pepCharts = (() => {
         spanGaps: false,
       }))],
       bands: stack ? series.slice(1).map((s, i) => ({ series: [i + 2, i + 1] })) : undefined,
-      axes: axes(formatValue),
+      axes: axes(formatValue).map((axis, i) => i && bare ? { ...axis, values: () => [], grid: { show: false } } : axis),
       scales: {
-        x: { time: true, range: (u, min, max) => [max - window, max] },
-        y: { range: (u, min, max) => [0, Math.max(least, (max || 0) * 1.12)] },
+        x: { time: true, range: (u, min, max) => [max - Math.min(window, Math.max(120, max - min)), max] },
+        y: { range: (u, min, max) => [0, bare ? least : Math.max(least, (max || 0) * 1.12)] },
       },
       cursor: { sync: { key: window === WINDOW ? 'page' : 'flow' }, points: { size: 6 }, drag: { x: false, y: false } },
       legend: { live: true, markers: { fill: (u, i) => color(series[i - 1].color), stroke: (u, i) => color(series[i - 1].color), width: 0 } },

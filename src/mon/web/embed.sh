@@ -18,7 +18,7 @@ echo '/* Made by embed.sh: do not edit. */'
 echo '#include "mon/assets.h"'
 n=0
 for file in "$@"; do
-	echo "static const unsigned char asset_$n[] = {"
+	echo "static const unsigned char asset_${n}[] = {"
 	od -An -v -tx1 "$file" | sed 's/[0-9a-f][0-9a-f]/0x&,/g'
 	echo '};'
 	n=$((n + 1))
