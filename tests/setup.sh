@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=sh
+# shellcheck shell=bash
 # Set-up shared by ./demo and ./check; to be sourced from the top of the tree, with set -e.
 #
 #   setup_packages demo|check   installs the Debian packages that are missing
