@@ -8,7 +8,14 @@
 #include <unistd.h>
 
 const struct ctl_command ctl_commands[] = {
+	{"status", "", "what the daemon does and has done", ctl_status},
+	{"flows", "[show ID|kill ID]", "list flows, show or end one", ctl_flows},
+	{"top", "", "watch flows", ctl_top},
 	{"rules", "up|down|print", "load, remove or show the steering rules", ctl_rules},
+	{"reload", "", "read the configuration again", ctl_reload},
+	{"drain", "[--deadline TIME]", "split no more, end after the open flows", ctl_drain},
+	{"resume", "", "take drain or bypass back", ctl_resume},
+	{"bypass", "on|off", "let new connections go end to end", ctl_bypass},
 	{0},
 };
 

@@ -73,6 +73,13 @@ int ctl_load_conf(const struct ctl *ctl, struct pep_conf **ret);
 int ctl_print_json(json_t *object);
 
 /* The sub-commands, one file each. */
+int ctl_bypass(struct ctl *ctl, int argc, char **argv);
+int ctl_drain(struct ctl *ctl, int argc, char **argv);
+int ctl_flows(struct ctl *ctl, int argc, char **argv);
+int ctl_reload(struct ctl *ctl, int argc, char **argv);
+int ctl_resume(struct ctl *ctl, int argc, char **argv);
 int ctl_rules(struct ctl *ctl, int argc, char **argv);
+int ctl_status(struct ctl *ctl, int argc, char **argv);
+int ctl_top(struct ctl *ctl, int argc, char **argv);
 
 #endif
