@@ -13,6 +13,7 @@
 #define PEP_CCA_LAYOUT         1U
 #define PEP_CCA_MAGIC          0x70657063U    /* "pepc" */
 #define PEP_CCA_STATE_MAP      "pep_cc_state" /* socket storage with one struct pep_cc_flow each */
+#define PEP_CCA_FLOWS_FILE     "flows"        /* the pinned iterator over all of them */
 #define PEP_CCA_CONFIG_SECTION ".rodata.pep"  /* one struct pep_cca_config, first thing in it */
 
 /** The controls of ours; also the place of each in the loader's table. */
@@ -36,6 +37,12 @@ struct pep_cc_flow {
 		struct pep_bbr bbr; /* every kind but PEP_CCA_BWE */
 		struct pep_bwe bwe;
 	};
+};
+
+/** What the iterator writes for each connection. */
+struct pep_cca_record {
+	uint64_t cookie; /* SO_COOKIE of the socket */
+	struct pep_cc_flow flow;
 };
 
 /** Read-only data of a program, set at load. */
