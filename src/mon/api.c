@@ -152,10 +152,11 @@ static struct pep_page *get_status(struct pep_api *api)
 		daemon = pep_stats_status_json(pep_view_info(api->view), pep_view_totals(api->view),
 					       pep_view_time_ns(api->view));
 	return pep_page_new_json(
-		200, json_pack("{s:b, s:b, s:s?, s:f, s:o, s:{s:s, s:f, s:f}}", "up",
-			       (int)pep_view_up(api->view), "ready", unready == NULL, "reason",
-			       unready, "time", (double)pep_view_time_ns(api->view) / 1e9, "daemon",
-			       daemon, "monitor", "version", PACKAGE_VERSION, "uptime_seconds",
+		200, json_pack("{s:b, s:b, s:b, s:s?, s:f, s:o, s:{s:s, s:f, s:f}}", "up",
+			       (int)pep_view_up(api->view), "blind", (int)pep_view_blind(api->view),
+			       "ready", unready == NULL, "reason", unready, "time",
+			       (double)pep_view_time_ns(api->view) / 1e9, "daemon", daemon,
+			       "monitor", "version", PACKAGE_VERSION, "uptime_seconds",
 			       (double)(now_ns() - api->start_ns) / 1e9, "render_seconds",
 			       (double)api->render_ns / 1e9));
 }

@@ -184,6 +184,11 @@ const char *pep_view_unready(const struct pep_view *view)
 	return view->unready[0] ? view->unready : NULL;
 }
 
+bool pep_view_blind(const struct pep_view *view)
+{
+	return !view->reader && view->open_error != -ENOENT;
+}
+
 const struct pep_stats_info *pep_view_info(const struct pep_view *view)
 {
 	return &view->info;

@@ -32,6 +32,9 @@ bool pep_view_up(const struct pep_view *view);
 /** Why new flows are not being split, one line; NULL when they are. */
 const char *pep_view_unready(const struct pep_view *view);
 
+/** Whether there is a stats segment that we cannot read, so that the daemon may well live. */
+bool pep_view_blind(const struct pep_view *view);
+
 /** The picture; only while up. */
 const struct pep_stats_info *pep_view_info(const struct pep_view *view);
 const struct pep_stats_block *pep_view_totals(const struct pep_view *view);

@@ -139,6 +139,7 @@ const STATES = {
   draining: ['draining', 'Draining', 'New flows go end to end; open ones are finished.'],
   bypass: ['bypassed', 'Bypassed', 'New flows go end to end, by the operator\u2019s order.'],
   down: ['proxy down', 'Proxy down', ''],
+  blind: ['no view', 'Cannot see the proxy', ''],
   unreachable: ['no monitor', 'No answer from the monitor', 'edgepep-mon does not answer; what you see is old.'],
 };
 
@@ -148,13 +149,13 @@ function setState(state, reason = '') {
   $('state').textContent = pill;
   $('banner').hidden = !title;
   $('banner-title').textContent = title;
-  $('banner-text').textContent = reason && state === 'down' ? reason : text;
+  $('banner-text').textContent = text || reason;
   document.title = state === 'running' ? 'edgepep' : `edgepep: ${pill}`;
 }
 
 function drawStatus(status) {
   const daemon = status.daemon;
-  setState(status.up ? daemon.state : 'down', status.reason || '');
+  setState(status.up ? daemon.state : status.blind ? 'blind' : 'down', status.reason || '');
   $('uptime').textContent = daemon ? format.duration(daemon.uptime_seconds) : '-';
   $('flows').textContent = daemon ? `${daemon.flows} of ${format.count(daemon.flows_limit)}` : '-';
   $('version').textContent = daemon ? daemon.version : status.monitor.version;
