@@ -150,5 +150,8 @@ void pep_trace_fini(struct pep_trace *trace)
 
 uint64_t pep_trace_mean_rate(const struct pep_trace *trace)
 {
-	return (uint64_t)trace->count * PEP_TRACE_PACKET_BYTES * 8 * 1000 / trace->period_ms;
+	uint64_t rate =
+		(uint64_t)trace->count * PEP_TRACE_PACKET_BYTES * 8 * 1000 / trace->period_ms;
+
+	return rate ? rate : 1;
 }

@@ -34,7 +34,7 @@ int pep_trace_load(const char *path, FILE *errors, struct pep_trace *ret);
 
 void pep_trace_fini(struct pep_trace *trace);
 
-/** Mean rate in bit/s over one period. */
+/** Mean rate in bit/s over one period; at least 1. */
 uint64_t pep_trace_mean_rate(const struct pep_trace *trace);
 
 #endif
