@@ -29,7 +29,9 @@ def painted(b, chart):
     """How many pixels of the chart's canvas are not transparent."""
     return b.evaluate(
         f"(() => {{ const c = document.querySelector('#{chart} canvas');"
-        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " const copy = Object.assign(document.createElement('canvas'), { width: c.width, height: c.height });"
+        " const g = copy.getContext('2d', { willReadFrequently: true }); g.drawImage(c, 0, 0);"
+        " const d = g.getImageData(0, 0, c.width, c.height).data;"
         " let n = 0; for (let i = 3; i < d.length; i += 4) if (d[i]) n++; return n; })()")
 
 

@@ -5,6 +5,7 @@
 const pepCharts = (() => {
   const WINDOW = 600;	/* seconds shown */
   const all = new Set();
+  const sizes = new ResizeObserver(() => all.forEach((c) => c.resize()));
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -100,15 +101,16 @@ const pepCharts = (() => {
           plot.setSize({ width: element.clientWidth, height });
       },
       destroy() {
+        sizes.unobserve(element);
         all.delete(chart);
         plot.destroy();
       },
     };
     all.add(chart);
+    sizes.observe(element);
     return chart;
   }
 
-  const resize = () => all.forEach((c) => c.resize());
   const redraw = () => all.forEach((c) => {
     c.plot.redraw(false, true);
     c.plot.root.querySelectorAll('.u-legend .u-marker').forEach((m, i) => {
@@ -116,7 +118,6 @@ const pepCharts = (() => {
       if (s && s.stroke) m.style.background = s.stroke(c.plot, i);
     });
   });
-  new ResizeObserver(resize).observe(document.documentElement);
 
-  return { create, redraw, resize, format, WINDOW };
+  return { create, redraw, format, WINDOW };
 })();
