@@ -58,9 +58,10 @@ def load_all():
 class Run:
     """What a scenario is given: it makes labs and takes down what was found."""
 
-    def __init__(self, entry, verbose=False):
+    def __init__(self, entry, verbose=False, keep=False):
         self.entry = entry
         self.verbose = verbose
+        self.keep = keep
         self.checks, self.targets, self.data = [], [], {}
         self.result = "pass"
         self.error = None
@@ -69,9 +70,24 @@ class Run:
 
     # -- for scenarios -----------------------------------------------------------------------------
 
-    @staticmethod
-    def lab(**options):
-        return Lab(**options)
+    @contextlib.contextmanager
+    def lab(self, **options):
+        """A lab for a `with`; with --keep it stays after a failure until Enter is pressed."""
+        with Lab(**options) as lab:
+            try:
+                yield lab
+            except BaseException as error:
+                self._show(lab, describe(error))
+                raise
+            failed = [c["name"] for c in self.checks if not c["pass"]]
+            if failed:
+                self._show(lab, failed[0])
+
+    def _show(self, lab, why):
+        if self.keep and sys.stdin.isatty():
+            names = " ".join(host.name for host in lab.hosts.values())
+            print(f"    kept ({why}): {names}; press Enter to go on", file=sys.stderr, flush=True)
+            sys.stdin.readline()
 
     @contextlib.contextmanager
     def group(self, name):
