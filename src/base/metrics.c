@@ -57,7 +57,7 @@ static const struct metrics_row table[] = {
 	  "SYNs that came to the gate, retransmissions included.",
 	  metrics_collect_counter, PEP_COUNTER_SYNS, 0 },
 	{ "edgepep_syn_retransmissions_total", COUNTER, "",
-	  "SYNs dropped because the first one was still being verified.",
+	  "SYNs sent again: dropped while the first is verified, or bypassed as the first was.",
 	  metrics_collect_counter, PEP_COUNTER_SYN_RETRANSMISSIONS, 0 },
 	{ "edgepep_flows_split_total", COUNTER, "",
 	  "Flows whose two legs were joined.",

@@ -47,7 +47,7 @@ enum pep_stats_state {
 /** Counters without a label, one set per worker. */
 enum pep_counter {
 	PEP_COUNTER_SYNS,                  /* SYNs the gate saw, retransmissions included */
-	PEP_COUNTER_SYN_RETRANSMISSIONS,   /* dropped, the first being verified */
+	PEP_COUNTER_SYN_RETRANSMISSIONS,   /* the first is being verified, or was bypassed */
 	PEP_COUNTER_FLOWS_SPLIT,           /* flows whose two legs were joined */
 	PEP_COUNTER_CONNECT_ATTEMPTS,      /* wired-leg connect() calls */
 	PEP_COUNTER_SOURCE_PORT_FALLBACKS, /* client's port was taken, another was used */

@@ -4,6 +4,7 @@
 #include "proxy/flow_internal.h"
 
 #include "proxy/probation.h"
+#include "proxy/recent.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,6 +45,8 @@ int pep_flows_new(const struct pep_flows_params *params, struct pep_flows **ret)
 		err = pep_tuple_table_new(params->max_flows / 4, &set->by_wired_tuple);
 	if (!err)
 		err = pep_probation_new(&set->probation);
+	if (!err)
+		err = pep_recent_new(&set->recent);
 	if (err)
 		goto fail;
 	event_assign(&set->ready_event, params->base, -1, 0, flow_on_ready, set);
@@ -73,6 +76,7 @@ void pep_flows_free(struct pep_flows *set)
 	pep_tuple_table_free(set->by_tuple);
 	pep_tuple_table_free(set->by_wired_tuple);
 	pep_probation_free(set->probation);
+	pep_recent_free(set->recent);
 	pep_policy_unref(set->policy);
 	free(set->all);
 	free(set);

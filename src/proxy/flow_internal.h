@@ -99,6 +99,7 @@ struct pep_flows {
 	struct pep_gate *gate;
 	const struct pep_local_addrs *local_addrs;
 	struct pep_probation *probation;
+	struct pep_recent *recent;
 	enum pep_intake intake;
 	struct pep_tuple_table *by_tuple, *by_wired_tuple;
 	struct flow_tailq lists[FLOW_LIST_COUNT_];

@@ -9,6 +9,7 @@
 #include "proxy/clients.h"
 #include "proxy/local_addrs.h"
 #include "proxy/probation.h"
+#include "proxy/recent.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -76,10 +77,31 @@ static enum admission admit(const struct pep_flows *set, const struct pep_syn *s
 }
 
 static void bypass(struct pep_flows *set, const struct pep_gate_ticket *ticket,
-		   enum pep_bypass reason)
+		   const struct pep_tuple *tuple, uint32_t sequence, enum pep_bypass reason)
 {
+	pep_recent_add(set->recent, tuple, sequence, flow_now_ns());
 	pep_stats_bypassed(set->stats, reason);
 	pep_gate_mark(set->gate, ticket, PEP_MARK_KIND_BYPASS);
+}
+
+/* The SYN of a flow that goes end to end comes again: server and client may have met by now. */
+static bool on_bypassed_before(struct pep_flows *set, const struct pep_gate_ticket *ticket,
+			       const struct pep_tuple *tuple, uint32_t sequence)
+{
+	uint64_t now = flow_now_ns();
+
+	if (!pep_recent_holds(set->recent, tuple, sequence, now))
+		return false;
+	pep_recent_add(set->recent, tuple, sequence, now);
+	pep_stats_add(set->stats, PEP_COUNTER_SYN_RETRANSMISSIONS, 1);
+	pep_gate_mark(set->gate, ticket, PEP_MARK_KIND_BYPASS);
+	return true;
+}
+
+static void bypass_flow(struct flow *flow, const struct pep_gate_ticket *ticket,
+			enum pep_bypass reason)
+{
+	bypass(flow->set, ticket, &flow->node.tuple, flow->syn_sequence, reason);
 }
 
 static void refuse(struct pep_flows *set, const struct pep_gate_ticket *ticket,
@@ -247,7 +269,7 @@ void flow_connect_failed(struct flow *flow, int error)
 		break;
 	case PEP_CONNECT_FAILURE_LOCAL:
 		if (owed)
-			bypass(set, &ticket, PEP_BYPASS_RESOURCE);
+			bypass_flow(flow, &ticket, PEP_BYPASS_RESOURCE);
 		break;
 	case PEP_CONNECT_FAILURE_OTHER:
 	case PEP_CONNECT_FAILURE_COUNT_:
@@ -265,7 +287,7 @@ static void split(struct pep_flows *set, const struct pep_gate_ticket *ticket,
 	int err;
 
 	if (!flow) {
-		bypass(set, ticket, PEP_BYPASS_FLOW_LIMIT);
+		bypass(set, ticket, tuple, syn->sequence, PEP_BYPASS_FLOW_LIMIT);
 		return;
 	}
 	flow->state = FLOW_CONNECTING;
@@ -310,13 +332,15 @@ void pep_flows_on_syn(struct pep_flows *set, const struct pep_gate_ticket *ticke
 	node = pep_tuple_table_find(set->by_tuple, &tuple);
 	if (node && on_known_syn(set, (struct flow *)node, ticket, syn))
 		return;
+	if (on_bypassed_before(set, ticket, &tuple, syn->sequence))
+		return;
 
 	switch (admit(set, syn, &class, &bypass_reason, &refuse_reason)) {
 	case ADMIT_SPLIT:
 		split(set, ticket, syn, &tuple, class);
 		break;
 	case ADMIT_BYPASS:
-		bypass(set, ticket, bypass_reason);
+		bypass(set, ticket, &tuple, syn->sequence, bypass_reason);
 		break;
 	case ADMIT_REFUSE:
 		refuse(set, ticket, refuse_reason);
@@ -331,7 +355,7 @@ void pep_flows_let_go(struct pep_flows *set)
 	while ((flow = TAILQ_FIRST(&set->lists[FLOW_LIST_CONNECTING]))) {
 		if (flow->ticket_held) {
 			flow->ticket_held = false;
-			bypass(set, &flow->ticket, PEP_BYPASS_DRAIN);
+			bypass_flow(flow, &flow->ticket, PEP_BYPASS_DRAIN);
 		}
 		flow_abort(flow, PEP_CLOSE_SHUTDOWN);
 	}
