@@ -13,7 +13,8 @@ const struct ctl_command ctl_commands[] = {
 	{"top", "", "watch flows", ctl_top},
 	{"rules", "up|down|print", "load, remove or show the steering rules", ctl_rules},
 	{"reload", "", "read the configuration again", ctl_reload},
-	{"drain", "[--deadline TIME]", "split no more, end after the open flows", ctl_drain},
+	{"drain", "[--deadline TIME] [--wait]", "split no more, end after the open flows",
+	 ctl_drain},
 	{"resume", "", "take drain or bypass back", ctl_resume},
 	{"bypass", "on|off", "let new connections go end to end", ctl_bypass},
 	{0},
@@ -42,7 +43,7 @@ char *ctl_commands_text(void)
 		return NULL;
 	fprintf(out, "\nCommands (each has its own --help):\n");
 	for (const struct ctl_command *command = ctl_commands; command->name; command++)
-		fprintf(out, "  %-8s %-24s %s\n", command->name, command->args, command->summary);
+		fprintf(out, "  %-8s %-26s %s\n", command->name, command->args, command->summary);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;

@@ -4,15 +4,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/control_client.h"
 #include "base/units.h"
 #include "ctl/ask.h"
 
 #define DEADLINE_MAX_S 86400
+#define GRACE_S        5
 
 enum {
 	OPTION_DEADLINE = CTL_OPTION_OWN,
+	OPTION_WAIT,
 };
 
 /* Asks @request; prints the reply as JSON, or @said. */
@@ -90,6 +94,7 @@ int ctl_reload(struct ctl *ctl, int argc, char **argv)
 static const struct pep_usage_option drain_options[] = {
 	CTL_OPTIONS,
 	{OPTION_DEADLINE, "deadline", "TIME", "end at the latest after TIME: 90s, 5min"},
+	{OPTION_WAIT, "wait", NULL, "come back when the daemon has ended"},
 	{0}};
 
 static const struct pep_usage drain_usage = {
@@ -119,27 +124,86 @@ static int parse_deadline(const char *text, unsigned int *ret)
 	return CTL_EXIT_OK;
 }
 
-int ctl_drain(struct ctl *ctl, int argc, char **argv)
+/* What one drain is about. */
+struct drain {
+	unsigned int seconds;
+	bool has_deadline, wait;
+};
+
+/* The daemon's pid, 0 when none answers. */
+static json_int_t daemon_pid(const char *path)
+{
+	json_t *status;
+	json_int_t pid;
+
+	if (pep_control_call(path, "status", 1000, &status))
+		return 0;
+	pid = json_integer_value(json_object_get(status, "pid"));
+	json_decref(status);
+	return pid;
+}
+
+static int wait_for_end(const struct ctl *ctl, const struct drain *drain)
+{
+	const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+	char run_dir[CTL_RUN_DIR_SIZE], path[256];
+	time_t begin = time(NULL);
+	json_int_t pid;
+
+	if (ctl_run_dir(ctl, run_dir) || pep_control_path(run_dir, path, sizeof(path)))
+		return CTL_EXIT_FAILURE;
+	pid = daemon_pid(path);
+	while (pid && daemon_pid(path) == pid) {
+		if (drain->has_deadline && time(NULL) - begin > (time_t)drain->seconds + GRACE_S)
+			return ctl_fail(ctl, "the daemon is still there %d s after the deadline",
+					GRACE_S);
+		(void)nanosleep(&pause, NULL);
+	}
+	return CTL_EXIT_OK;
+}
+
+static int run_drain(const struct ctl *ctl, const struct drain *drain)
 {
 	char request[32] = "drain";
-	unsigned int seconds = 0;
+	json_t *reply;
+	int code;
+
+	if (drain->has_deadline)
+		(void)snprintf(request, sizeof(request), "drain %u", drain->seconds);
+	code = ctl_ask(ctl, request, &reply);
+	if (code)
+		return code;
+	if (!ctl->json)
+		printf("draining: new connections go end to end, the daemon ends after its "
+		       "flows\n");
+	if (drain->wait)
+		code = wait_for_end(ctl, drain);
+	if (ctl->json && !code)
+		return ctl_print_json(reply);
+	json_decref(reply);
+	return code;
+}
+
+int ctl_drain(struct ctl *ctl, int argc, char **argv)
+{
+	struct drain drain = {0};
 	int option, code;
 
 	while ((option = pep_usage_next(&drain_usage, argc, argv)) != PEP_USAGE_END) {
 		if (option == OPTION_DEADLINE) {
-			code = parse_deadline(optarg, &seconds);
+			code = parse_deadline(optarg, &drain.seconds);
 			if (code)
 				return code;
-			(void)snprintf(request, sizeof(request), "drain %u", seconds);
+			drain.has_deadline = true;
+		} else if (option == OPTION_WAIT) {
+			drain.wait = true;
 		} else if (ctl_option(ctl, option, &code)) {
 			return code;
 		}
 	}
 	if (argv[optind])
 		return pep_usage_error(&drain_usage, "'%s' is not understood", argv[optind]);
-	return ask_and_say(
-		ctl, request,
-		"draining: new connections go end to end, the daemon ends after its flows");
+	return run_drain(ctl, &drain);
 }
 
 static const struct pep_usage resume_usage = {

@@ -1,0 +1,213 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""edgepepctl against a real edgepepd, in network namespaces: every command that talks to the daemon,
+for people and as JSON, and what each of them says when there is no daemon.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+# pylint: disable=wrong-import-position
+from rules_world import World, connect, listen, receive, wait_until
+
+CTL = os.path.abspath(os.environ.get("EDGEPEPCTL", "./src/ctl/edgepepctl"))
+DAEMON = os.path.abspath(os.environ.get("EDGEPEPD", "./src/proxy/edgepepd"))
+PORT = 8080
+CONF = """wireless-interfaces = {{"radio0"}}
+wired-interfaces = {{"core0"}}
+workers = 2
+run-dir = "{dir}"
+user = "root"
+group = "root"
+leg wireless {{ congestion-control = "reno" }}
+leg wired {{ congestion-control = "reno" }}
+"""
+
+
+class Ctl(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.conf = f"{self.dir}/conf"
+        self.write_conf()
+        self.world = World()
+        self.addCleanup(self.world.close)
+        self.server = listen(self.world.srv, 4, self.world.SERVER[4], PORT)
+        self.addCleanup(self.server.close)
+        self.daemon = None
+        self.addCleanup(self.kill)
+
+    def write_conf(self, more=""):
+        with open(self.conf, "w", encoding="ascii") as out:
+            out.write(CONF.format(dir=self.dir) + more)
+
+    def start(self):
+        self.ctl("rules", "up")
+        with self.world.gw:
+            self.daemon = subprocess.Popen([DAEMON, "-c", self.conf], stderr=subprocess.DEVNULL)
+        wait_until("the daemon answers", lambda: self.ask("status", code=None)[0] == 0)
+
+    def kill(self):
+        if self.daemon:
+            self.daemon.kill()
+            self.daemon.wait()
+        self.daemon = None
+
+    def ask(self, *words, code=0):
+        """(exit code, stdout, stderr)"""
+        with self.world.gw:
+            done = subprocess.run([CTL, "-c", self.conf, *words], capture_output=True, text=True,
+                                  timeout=30, check=False)
+        if code is not None:
+            self.assertEqual(done.returncode, code, f"{words}: {done.stderr}{done.stdout}")
+        return done.returncode, done.stdout, done.stderr
+
+    def ctl(self, *words, code=0):
+        return self.ask(*words, code=code)[1]
+
+    def ctl_json(self, *words, code=0):
+        reply = json.loads(self.ctl("--json", *words, code=code))
+        self.assertEqual(reply["ok"], code == 0)
+        return reply
+
+    def flow(self):
+        client = connect(self.world.ue, 4, self.world.SERVER[4], PORT)
+        self.addCleanup(client.close)
+        server, _ = self.server.accept()
+        self.addCleanup(server.close)
+        server.sendall(b"x" * 100000)
+        receive(client, 100000)
+        return client, server
+
+    def test_status(self):
+        self.start()
+        self.flow()
+        status = self.ctl_json("status")
+        self.assertEqual((status["state"], status["flows"], status["counters"]["split"]),
+                         ("running", 1, 1))
+        text = self.ctl("status")
+        for part in ("running", "1 of at most", "radio0; congestion control reno", "1 flows split"):
+            self.assertIn(part, text)
+
+    def test_flows(self):
+        self.start()
+        flows = [self.flow() for _ in range(5)]
+        wait_until("all in the list", lambda: len(self.ctl_json("flows")["flows"]) == 5)
+        listed = self.ctl_json("flows", "--sort", "age", "--limit", "2")
+        self.assertEqual((listed["matched"], len(listed["flows"])), (5, 2))
+        self.assertEqual(listed["flows"][0]["client_port"], flows[0][0].getsockname()[1])
+        self.assertEqual(self.ctl_json("flows", "--client", "10.1.0.2/32")["matched"], 5)
+        self.assertEqual(self.ctl_json("flows", "--client", "fd00::/8")["matched"], 0)
+        self.assertEqual(len(self.ctl("flows").splitlines()), 6)
+        self.assertIn("3 more", self.ctl("flows", "--limit=2"))
+
+    def test_kill(self):
+        self.start()
+        client, server = self.flow()
+        flow = self.ctl_json("flows")["flows"][0]["id"]
+        self.assertIn(f"{client.getsockname()[1]}", self.ctl("flows", "show", flow))
+        self.assertIn("was reset", self.ctl("flows", "kill", flow))
+        for end in client, server:
+            with self.assertRaises(ConnectionResetError):
+                end.recv(1)
+        self.ctl_json("flows", "kill", flow, code=1)
+        closed = self.ctl_json("flows", "--closed")["flows"]
+        self.assertEqual([f["close_reason"] for f in closed], ["killed"])
+        self.assertEqual(self.ctl_json("flows", "show", flow)["flow"]["state"], "closed")
+
+    def test_bypass(self):
+        self.start()
+        self.assertEqual(self.ctl_json("bypass", "on")["state"], "bypass")
+        self.flow()
+        self.assertEqual(self.ctl_json("status")["counters"]["bypassed"]["operator"], 1)
+        self.ctl("bypass", "off")
+        self.flow()
+        self.assertEqual(self.ctl_json("status")["counters"]["split"], 1)
+
+    def test_reload(self):
+        self.start()
+        self.assertIn("nothing changed", self.ctl("reload"))
+        self.write_conf("accept = early\nmax-pending = 77\n")
+        changes = {c["key"]: c for c in self.ctl_json("reload")["changes"]}
+        self.assertEqual((changes["accept"]["before"], changes["accept"]["after"]),
+                         ("verified", "early"))
+        self.assertTrue(changes["max-pending"]["needs_restart"])
+        self.write_conf("acept = early\n")
+        # the daemon refuses it, and a configuration with errors does not shut an operator out
+        self.assertEqual(self.ask("reload", code=None)[0], 1)
+
+    def test_drain(self):
+        self.start()
+        client, server = self.flow()
+        self.ctl("drain")
+        self.flow()
+        self.assertEqual(self.ctl_json("status")["counters"]["bypassed"]["drain"], 1)
+        self.ctl("resume")
+        self.assertEqual(self.ctl_json("status")["state"], "running")
+        self.ctl("drain", "--deadline", "30s")
+        client.close()
+        server.close()
+        self.assertEqual(self.daemon.wait(10), 0)
+
+    def test_drain_deadline(self):
+        self.start()
+        client, _ = self.flow()
+        self.ctl("drain", "--deadline=1s", "--wait")
+        self.daemon.wait(1)
+        with self.assertRaises(ConnectionResetError):
+            client.recv(1)
+
+    def test_top(self):
+        self.start()
+        self.flow()
+        with self.world.gw:
+            top = subprocess.Popen([CTL, "-c", self.conf, "top", "--json"], stdout=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(top.kill)
+        lines = [json.loads(top.stdout.readline()) for _ in range(2)]
+        self.assertEqual([len(line["flows"]) for line in lines], [1, 1])
+        top.send_signal(signal.SIGTERM)
+        top.stdout.close()
+        top.wait()
+        screen = self.world.gw.run(
+            "script", "-qec", f"stty rows 8 cols 70; TERM=xterm timeout 2 {CTL} -c {self.conf} top",
+            "/dev/null", check=False, stdin=subprocess.DEVNULL)
+        self.assertIn("flows 1 of", screen)
+        self.assertIn("10.1.0.2", screen)
+        self.assertIn("edgepepctl flows", self.ask("top", code=1)[2])  # no terminal
+
+    def test_no_daemon(self):
+        for words in (("status",), ("reload",), ("drain",), ("resume",), ("bypass", "on"),
+                      ("flows",), ("flows", "kill", "0-1")):
+            code, out, error = self.ask("--json", *words, code=None)
+            self.assertEqual(code, 1)
+            self.assertFalse(json.loads(out)["ok"])
+            self.assertIn("systemctl start edgepep", error)
+            self.assertEqual(len(error.splitlines()), 1)
+
+    def test_hung_daemon(self):
+        self.start()
+        self.daemon.send_signal(signal.SIGSTOP)
+        self.assertIn("it hangs", self.ask("status", code=1)[2])
+
+    def test_bad_usage(self):
+        for words in ((), ("nonsense",), ("bypass",), ("bypass", "perhaps"), ("flows", "kill"),
+                      ("flows", "kill", "x"), ("flows", "--sort=size"), ("flows", "--client=a"),
+                      ("flows", "--limit=-1"), ("flows", "--client=10.0.0.0/33"), ("rules",),
+                      ("drain", "--deadline=5"), ("drain", "--deadline=2 s"), ("status", "x"),
+                      ("drain", "--deadline=25h"), ("status", "--nonsense")):
+            code, out, error = self.ask(*words, code=None)
+            self.assertEqual((code, out, len(error.splitlines())), (2, "", 1), f"{words}: {error}")
+
+
+if __name__ == "__main__":
+    if os.getuid() != 0 or not all(shutil.which(p) for p in ("ip", "iptables", "script", "stty")):
+        print("SKIP: needs root, iproute2, iptables and bsdutils")
+        sys.exit(77)
+    unittest.main(verbosity=2)
