@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const struct sim_cca *const all[] = {
-	&sim_cca_cubic, &sim_cca_reno,  &sim_cca_bbr,   &sim_cca_bbr_acd,
-	&sim_cca_bbr_a, &sim_cca_bbr_d, &sim_cca_fixed,
+	&sim_cca_cubic, &sim_cca_reno,  &sim_cca_bbr, &sim_cca_bbr_acd,
+	&sim_cca_bbr_a, &sim_cca_bbr_d, &sim_cca_bwe, &sim_cca_fixed,
 };
 
 const struct sim_cca *sim_cca_get(size_t i)

@@ -216,7 +216,7 @@ static uint32_t cubic_pace(struct sim_tcp *tp, struct cubic *c, uint32_t acked)
 		cubic_start_epoch(tp, c);
 	t = (double)(sim_tcp_us(tp) - c->epoch_us + c->min_rtt_us) / 1e6 - c->k_s;
 	target = c->origin + CUBIC_C * t * t * t;
-	need = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd;
+	need = target > cwnd ? fmin(cwnd / (target - cwnd), 100 * cwnd) : 100 * cwnd;
 	if (!c->w_max && need > 20)
 		need = 20; /* the first curve has no plateau to respect */
 	/* Not slower than Reno with the same average window. */

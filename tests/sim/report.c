@@ -110,7 +110,24 @@ static int remember(struct report *r, const char *cca, const double v[FIELD_COUN
 	return 0;
 }
 
-static json_t *flow_json(const struct sim_flow_result *f)
+/* What the control believed at the end. */
+static json_t *control_json(const struct sim_tcp *tp)
+{
+	char *text = NULL;
+	size_t size;
+	json_t *o = NULL;
+	FILE *f = tp && tp->cca->describe ? open_memstream(&text, &size) : NULL;
+
+	if (!f)
+		return NULL;
+	tp->cca->describe(tp, f);
+	if (fclose(f) == 0)
+		o = json_string(text);
+	free(text);
+	return o;
+}
+
+static json_t *flow_json(const struct sim_flow_result *f, const struct sim_tcp *tp)
 {
 	json_t *o = json_pack("{s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "goodput_mbps",
 			      f->goodput_bps / 1e6, "retrans_percent", f->retrans_share * 100,
@@ -118,6 +135,10 @@ static json_t *flow_json(const struct sim_flow_result *f)
 			      (json_int_t)f->retransmitted, "recoveries", (json_int_t)f->recoveries,
 			      "rtos", (json_int_t)f->rtos, "undos", (json_int_t)f->undos);
 
+	json_t *control = control_json(tp);
+
+	if (o && control)
+		json_object_set_new(o, "control", control);
 	if (o && f->finished_s >= 0)
 		json_object_set_new(o, "finished_s", json_real(f->finished_s));
 	return o;
@@ -153,7 +174,7 @@ static int add_json(struct report *r, const char *cca, uint64_t seed, const doub
 	for (int i = 0; i < FIELD_COUNT_; i++)
 		json_object_set_new(o, fields[i].name, json_real(v[i]));
 	for (unsigned int i = 0; i < result->n_flows; i++)
-		json_array_append_new(flows, flow_json(&result->flows[i]));
+		json_array_append_new(flows, flow_json(&result->flows[i], sim_world_tcp(world, i)));
 	json_object_set_new(o, "flows", flows);
 	if (sim_world_sample(world, 0))
 		json_object_set_new(o, "series", samples_json(world, result->n_flows));

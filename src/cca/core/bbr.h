@@ -115,6 +115,7 @@ PEP_CORE void pep_bbr_check_probe_rtt_done(struct pep_bbr *b, const struct pep_b
 	if (!b->probe_rtt_done_us || sk->now_us <= b->probe_rtt_done_us)
 		return;
 	b->min_rtt_stamp_us = sk->now_us;
+	b->idle_rounds = PEP_BBR_PACING_IDLE_ROUNDS;
 	/* The authors' code lost this line: its window climbs from four packets every time. */
 	if (p->verdict != PEP_VERDICT_AUTHOR)
 		out->cwnd = pep_max32(out->cwnd, b->prior_cwnd);
@@ -202,17 +203,17 @@ PEP_CORE void pep_bbr_update_gains(struct pep_bbr *b, const struct pep_bbr_param
 
 /* A loss verdict; true when the window was cut and is to be held until the round ends. */
 PEP_CORE bool pep_bbr_judge_loss(struct pep_bbr *b, const struct pep_bbr_params *p,
-				 const struct pep_cc_sock *sk, struct pep_cc_out *out, bool entry)
+				 const struct pep_cc_sock *sk, struct pep_cc_out *out)
 {
-	if (!pep_bbr_congested(b, p)) {
-		if (entry)
-			b->radio_losses++;
+	if (!pep_bbr_congested(b, p, sk))
 		return false;
-	}
 	b->congestive_losses++;
 	b->cuts++;
 	b->cut_round = true;
+	b->episode_cut = true;
 	out->cwnd = pep_bbr_halved(b, sk, out, out->cwnd);
+	if (p->verdict == PEP_VERDICT_STANDING && p->regrow && b->full_bw_reached)
+		b->cwnd_cap = out->cwnd;
 	return true;
 }
 
@@ -223,7 +224,7 @@ PEP_CORE bool pep_bbr_recover_author(struct pep_bbr *b, const struct pep_bbr_par
 	uint8_t prev = b->prev_ca_state;
 
 	if (sk->ca_state == PEP_CA_RECOVERY && prev != PEP_CA_RECOVERY) {
-		if (pep_bbr_congested(b, p)) {
+		if (pep_bbr_congested(b, p, sk)) {
 			b->congestive_losses++;
 			b->packet_conservation = true;
 			b->next_rtt_delivered = sk->delivered;
@@ -249,8 +250,11 @@ PEP_CORE void pep_bbr_restore(struct pep_bbr *b, const struct pep_bbr_params *p,
 	uint32_t cwnd = b->prior_cwnd;
 
 	if (p->verdict == PEP_VERDICT_STANDING && b->full_bw_reached)
-		cwnd = pep_min32(cwnd, pep_bbr_target(b, sk, out, pep_bbr_bw(b), b->cwnd_gain));
+		cwnd = pep_bbr_capped(b, pep_min32(cwnd, pep_bbr_target(b, sk, out, pep_bbr_bw(b),
+									b->cwnd_gain)));
 	out->cwnd = pep_max32(out->cwnd, cwnd);
+	if (p->verdict != PEP_VERDICT_OFF && !b->episode_cut)
+		b->radio_losses++;
 	b->packet_conservation = false;
 	b->cut_round = false;
 }
@@ -276,7 +280,8 @@ PEP_CORE bool pep_bbr_recover(struct pep_bbr *b, const struct pep_bbr_params *p,
 
 	if (entry) {
 		b->next_rtt_delivered = sk->delivered;
-		if (p->verdict == PEP_VERDICT_OFF || !pep_bbr_judge_loss(b, p, sk, out, true)) {
+		b->episode_cut = false;
+		if (p->verdict == PEP_VERDICT_OFF || !pep_bbr_judge_loss(b, p, sk, out)) {
 			b->packet_conservation = conserve;
 			if (conserve)
 				out->cwnd = sk->inflight + rs->acked_sacked;
@@ -284,9 +289,9 @@ PEP_CORE bool pep_bbr_recover(struct pep_bbr *b, const struct pep_bbr_params *p,
 	} else if (prev >= PEP_CA_RECOVERY && sk->ca_state < PEP_CA_RECOVERY) {
 		pep_bbr_restore(b, p, sk, out);
 	} else if (p->verdict == PEP_VERDICT_STANDING && sk->ca_state == PEP_CA_RECOVERY &&
-		   b->round_start) {
+		   !b->cut_round && (b->round_start || rs->losses)) {
 		/* Congestion may show only after the first loss of an episode. */
-		pep_bbr_judge_loss(b, p, sk, out, false);
+		pep_bbr_judge_loss(b, p, sk, out);
 	}
 	b->prev_ca_state = sk->ca_state;
 
@@ -299,13 +304,16 @@ PEP_CORE bool pep_bbr_recover(struct pep_bbr *b, const struct pep_bbr_params *p,
 	return b->packet_conservation;
 }
 
-PEP_CORE void pep_bbr_grow(const struct pep_bbr *b, const struct pep_bbr_params *p,
+PEP_CORE void pep_bbr_grow(struct pep_bbr *b, const struct pep_bbr_params *p,
 			   const struct pep_cc_sock *sk, uint32_t acked, struct pep_cc_out *out)
 {
 	uint32_t target = pep_bbr_bdp(b, pep_bbr_bw(b), b->cwnd_gain);
 
 	target = pep_sat32((uint64_t)target + pep_bbr_aggregation_cwnd(b, p));
 	target = pep_bbr_quantize(b, sk, out, target);
+	if (b->cwnd_cap && b->round_start)
+		b->cwnd_cap += pep_max32(pep_bbr_bdp(b, pep_bbr_bw(b), p->regrow), 1);
+	target = pep_bbr_capped(b, target);
 	if (b->full_bw_reached)
 		out->cwnd = pep_min32(pep_sat32((uint64_t)out->cwnd + acked), target);
 	else if (out->cwnd < target || sk->delivered < PEP_INIT_CWND)
@@ -331,6 +339,8 @@ PEP_CORE void pep_bbr_init(struct pep_bbr *b, const struct pep_bbr_params *p,
 		.prev_ca_state = PEP_CA_OPEN,
 	};
 	pep_standing_rtt_reset(&b->rtt);
+	b->busy = (struct pep_busy_rtt){sk->now_us, PEP_RTT_NONE, PEP_RTT_NONE};
+	b->usual = (struct pep_usual_loss){0, sk->lost, sk->delivered};
 	pep_bbr_lt_reset(b, sk);
 	pep_bbr_update_gains(b, p);
 	out->ssthresh = PEP_SSTHRESH_NONE;
@@ -398,6 +408,7 @@ PEP_CORE uint32_t pep_bbr_undo_cwnd(struct pep_bbr *b, const struct pep_cc_sock 
 {
 	b->full_bw = 0;
 	b->full_bw_cnt = 0;
+	b->cwnd_cap = 0;
 	pep_bbr_lt_reset(b, sk);
 	return sk->cwnd;
 }

@@ -73,15 +73,32 @@ PEP_CORE void pep_bbr_observe_rtt(struct pep_bbr *b, const struct pep_bbr_params
 	b->last_rtt_us = rtt_us;
 }
 
+/*
+ * Whether this round has lost far more than rounds usually do. A standing RTT alone convicts every
+ * radio loss of a path with jitter, and a window cut for it is a rate cut there.
+ */
+PEP_CORE bool pep_bbr_losses_burst(const struct pep_bbr *b, const struct pep_bbr_params *p,
+				   const struct pep_cc_sock *sk)
+{
+	uint32_t lost = sk->lost - b->usual.lost;
+	uint32_t sent = sk->delivered - b->usual.delivered + lost + sk->inflight;
+	uint64_t usual = ((uint64_t)sent * b->usual.share * p->verdict_burst) >> 16;
+
+	return !p->verdict_burst ||
+	       lost >= usual + PEP_BBR_BURST_MIN + (sent >> PEP_BBR_BURST_SHIFT);
+}
+
 /** Whether losses at this moment come from a full queue. */
-PEP_CORE bool pep_bbr_congested(const struct pep_bbr *b, const struct pep_bbr_params *p)
+PEP_CORE bool pep_bbr_congested(const struct pep_bbr *b, const struct pep_bbr_params *p,
+				const struct pep_cc_sock *sk)
 {
 	if (b->min_rtt_us == PEP_RTT_NONE)
 		return false;
 	switch ((enum pep_verdict)p->verdict) {
 	case PEP_VERDICT_STANDING:
-		return b->rise_count >= p->verdict_need ||
-		       pep_bbr_rtt_above(b, pep_standing_rtt_get(&b->rtt), p->verdict_ratio);
+		return pep_bbr_losses_burst(b, p, sk) &&
+		       (b->rise_count >= p->verdict_need ||
+			pep_bbr_rtt_above(b, pep_standing_rtt_get(&b->rtt), p->verdict_ratio));
 	case PEP_VERDICT_PAPER:
 		/* n equal RTTs in a row are n - 1 repetitions. */
 		return b->rise_count + 1U >= p->verdict_need ||
@@ -108,6 +125,30 @@ PEP_CORE uint32_t pep_bbr_halved(const struct pep_bbr *b, const struct pep_cc_so
 	return pep_max32(pep_min32(cwnd / 2, target), PEP_MIN_CWND);
 }
 
+/** The window allowed now, at most @target: after a cut the queue's part comes back step by step.
+ */
+PEP_CORE uint32_t pep_bbr_capped(struct pep_bbr *b, uint32_t target)
+{
+	uint32_t bdp, cap;
+
+	if (!b->cwnd_cap)
+		return target;
+	bdp = pep_bbr_bdp(b, pep_bbr_bw(b), PEP_GAIN_UNIT);
+	cap = pep_max32(b->cwnd_cap, bdp);
+	if (cap < target)
+		return cap;
+	b->cwnd_cap = 0;
+	return target;
+}
+
+/** RTT of the path without a queue that stands: as busy rounds see it, once there were any. */
+PEP_CORE uint32_t pep_bbr_base_rtt(const struct pep_bbr *b)
+{
+	uint32_t busy_us = pep_min32(b->busy.now_us, b->busy.before_us);
+
+	return busy_us == PEP_RTT_NONE ? b->min_rtt_us : busy_us;
+}
+
 /** Factor (1/256, at most 256) by which pacing gives way to a queue. */
 PEP_CORE uint32_t pep_bbr_rtt_factor(const struct pep_bbr *b, const struct pep_bbr_params *p,
 				     const struct pep_cc_sock *sk)
@@ -126,7 +167,8 @@ PEP_CORE uint32_t pep_bbr_rtt_factor(const struct pep_bbr *b, const struct pep_b
 			return PEP_GAIN_UNIT;
 		rtt_us = pep_standing_rtt_get(&b->rtt);
 		floor = floor ? floor : PEP_BBR_SAFE_FLOOR;
-		allowed += (b->min_rtt_us >> PEP_BBR_SAFE_SLACK_SHIFT) + pep_bbr_jitter_us(b, sk);
+		allowed = (uint64_t)pep_bbr_base_rtt(b) +
+			  (b->min_rtt_us >> PEP_BBR_SAFE_SLACK_SHIFT) + pep_bbr_jitter_us(b, sk);
 	}
 	if (allowed >= rtt_us)
 		return PEP_GAIN_UNIT;

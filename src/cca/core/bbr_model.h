@@ -189,14 +189,48 @@ PEP_CORE void pep_bbr_tick(struct pep_bbr *b, const struct pep_bbr_params *p,
 	}
 }
 
-PEP_CORE void pep_bbr_start_round(struct pep_bbr *b, const struct pep_cc_sock *sk)
+/* The round that ends now, with @packets delivered in it, may tell what a busy path's RTT is. */
+PEP_CORE void pep_bbr_update_busy_rtt(struct pep_bbr *b, const struct pep_bbr_params *p,
+				      const struct pep_cc_sock *sk, uint32_t packets)
 {
+	uint64_t window_us = (uint64_t)p->min_rtt_window_ms * PEP_USEC_PER_MSEC;
+
+	if (pep_elapsed_us(sk->now_us, b->busy.since_us) > window_us) {
+		b->busy.before_us = b->busy.now_us;
+		b->busy.now_us = PEP_RTT_NONE;
+		b->busy.since_us = sk->now_us;
+	}
+	if (b->mode == PEP_BBR_PROBE_BW && !b->idle_rounds &&
+	    packets >= pep_bbr_bdp(b, pep_bbr_bw(b), PEP_GAIN_UNIT) / 2)
+		b->busy.now_us = pep_min32(b->busy.now_us, b->rtt.now_us);
+}
+
+PEP_CORE void pep_bbr_update_usual_loss(struct pep_usual_loss *u, const struct pep_cc_sock *sk)
+{
+	uint32_t lost = sk->lost - u->lost, sent = sk->delivered - u->delivered + lost;
+	uint32_t share = sent ? (uint32_t)(((uint64_t)lost << 16) / sent) : 0;
+
+	if (share < u->share)
+		u->share -= (u->share - share) >> PEP_BBR_USUAL_DOWN_SHIFT;
+	else
+		u->share += (share - u->share) >> PEP_BBR_USUAL_UP_SHIFT;
+	u->lost = sk->lost;
+	u->delivered = sk->delivered;
+}
+
+PEP_CORE void pep_bbr_start_round(struct pep_bbr *b, const struct pep_bbr_params *p,
+				  const struct pep_cc_sock *sk)
+{
+	uint32_t packets = sk->delivered - b->next_rtt_delivered;
+
 	b->next_rtt_delivered = sk->delivered;
 	b->round_start = true;
 	b->packet_conservation = false;
 	b->cut_round = false;
 	if (b->idle_rounds)
 		b->idle_rounds--;
+	pep_bbr_update_busy_rtt(b, p, sk, packets);
+	pep_bbr_update_usual_loss(&b->usual, sk);
 	pep_standing_rtt_round(&b->rtt);
 }
 
@@ -209,7 +243,7 @@ PEP_CORE void pep_bbr_update_bw(struct pep_bbr *b, const struct pep_bbr_params *
 	if (rs->delivered < 0 || rs->interval_us <= 0)
 		return;
 	if (pep_seq_reached(rs->prior_delivered, b->next_rtt_delivered))
-		pep_bbr_start_round(b, sk);
+		pep_bbr_start_round(b, p, sk);
 	pep_bbr_tick(b, p, sk);
 	if (p->policer)
 		pep_bbr_lt_sample(b, sk, rs->losses, rs->app_limited);

@@ -30,7 +30,11 @@
 #define PEP_BBR_SAFE_FLOOR         192U /* 1/256: 3/4 */
 #define PEP_BBR_STRICT_FLOOR       128U /* 1/256: 1/2 */
 #define PEP_BBR_PACING_MIN_SAMPLES 4U   /* RTT samples a standing RTT must rest on */
-#define PEP_BBR_PACING_IDLE_ROUNDS 2U   /* round starts after idle until it is trusted again */
+#define PEP_BBR_PACING_IDLE_ROUNDS 3U   /* round starts after idle until it is trusted again */
+#define PEP_BBR_USUAL_DOWN_SHIFT   3U /* the usual loss follows a lower share by 1/8 a round ... */
+#define PEP_BBR_USUAL_UP_SHIFT     6U /* ... and a higher one by 1/64 */
+#define PEP_BBR_BURST_MIN          2U /* losses of a round that are never a burst by themselves, */
+#define PEP_BBR_BURST_SHIFT        6U /* and one more for each 64 packets (1.6 %) */
 
 enum pep_bbr_mode {
 	PEP_BBR_STARTUP,
@@ -38,6 +42,28 @@ enum pep_bbr_mode {
 	PEP_BBR_PROBE_BW,
 	PEP_BBR_PROBE_RTT,
 	PEP_BBR_MODE_COUNT_,
+};
+
+/*
+ * What share of the packets gets lost when no queue overflows. Overflows come in bursts with rounds
+ * without loss between, so that a mean that falls fast and rises slowly hardly sees them.
+ */
+struct pep_usual_loss {
+	uint32_t share;     /* 1/65536 */
+	uint32_t lost;      /* sock.lost and ... */
+	uint32_t delivered; /* ... sock.delivered when the round began */
+};
+
+/*
+ * The standing RTT of a path in use: the least of all rounds that carried at least half a
+ * bandwidth-delay product, in this min-rtt-window and the one before. Where jitter keeps the order
+ * of packets, dense traffic never sees the least RTT that single packets see; compared with that,
+ * there would always be a queue.
+ */
+struct pep_busy_rtt {
+	uint64_t since_us; /* start of this window */
+	uint32_t now_us;   /* least of this window, PEP_RTT_NONE before the first round */
+	uint32_t before_us;
 };
 
 struct pep_bbr {
@@ -49,10 +75,13 @@ struct pep_bbr {
 	uint64_t tick_us;            /* last tick of the bandwidth filter's clock */
 	struct pep_max_filter bw;    /* best bandwidth, clock in ticks */
 	struct pep_standing_rtt rtt; /* for verdicts and RTT-adjusted pacing */
+	struct pep_busy_rtt busy;    /* for RTT-adjusted pacing */
+	struct pep_usual_loss usual; /* for verdicts */
 	uint32_t min_rtt_us;
 	uint32_t ticks; /* the filter's clock: rounds, unless bw-window-time hurries it */
 	uint32_t next_rtt_delivered; /* sock.delivered that ends the round */
 	uint32_t prior_cwnd;         /* packets; to come back to after Recovery or ProbeRTT */
+	uint32_t cwnd_cap;           /* packets; rises again after a congestive loss; 0: none */
 	uint32_t full_bw;            /* best bandwidth when it last grew by a quarter */
 	uint32_t lt_bw;              /* policer's rate */
 	uint32_t lt_last_delivered;
@@ -88,7 +117,8 @@ struct pep_bbr {
 	bool lt_use_bw;
 	bool full_bw_reached;
 	bool has_seen_rtt;
-	bool cut_round; /* this round follows a cut: window held, cut-gain */
+	bool cut_round;   /* this round follows a cut: window held, cut-gain */
+	bool episode_cut; /* this loss episode had a cut */
 };
 
 #endif

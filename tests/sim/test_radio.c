@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the simulator taught the core about radio links: losses are congestive only when they come
+ * in bursts, a cut window comes back step by step, and a busy path's RTT is learnt from busy
+ * rounds.
+ */
+#include "unit/unit.h"
+
+#include "cca/core/bbr.h"
+
+#define MIN_RTT_US 40000u
+#define MSS        1448u
+#define BW         ((uint32_t)(PEP_BW_UNIT / 400)) /* one packet in 400 us: 100 packets in 40 ms */
+
+struct world {
+	struct pep_bbr b;
+	struct pep_bbr_params p;
+	struct pep_cc_sock sk;
+	struct pep_cc_out out;
+};
+
+static const struct pep_bbr_params bbr_a = PEP_BBR_PARAMS_A, bbr_d = PEP_BBR_PARAMS_D;
+
+/* A connection in ProbeBW that knows its path: 100 packets and 40 ms. */
+static void start(struct world *w, const struct pep_bbr_params *p)
+{
+	*w = (struct world){.p = *p};
+	w->sk = (struct pep_cc_sock){
+		.now_us = 1000000,
+		.delivered_us = 1000000,
+		.max_pacing_rate = UINT64_MAX,
+		.delivered = 1000,
+		.cwnd = 200,
+		.cwnd_clamp = UINT32_MAX,
+		.inflight = 200,
+		.mss_bytes = MSS,
+		.srtt_us = MIN_RTT_US,
+		.min_rtt_us = MIN_RTT_US,
+		.pacing_shift = 10,
+		.random = 1,
+	};
+	pep_cc_out_init(&w->out, &w->sk);
+	pep_bbr_init(&w->b, &w->p, &w->sk, &w->out);
+	pep_max_filter_reset(&w->b.bw, 0, BW);
+	w->b.mode = PEP_BBR_PROBE_BW;
+	w->b.cwnd_gain = 512;
+	w->b.full_bw_reached = true;
+}
+
+/* A round trip of @rtt_us in which @packets arrived and @lost did not. */
+static void go_round(struct world *w, uint32_t rtt_us, uint32_t packets, uint32_t lost)
+{
+	for (int i = 0; i < 4; i++)
+		pep_standing_rtt_add(&w->b.rtt, rtt_us);
+	w->sk.now_us += rtt_us;
+	w->sk.delivered_us = w->sk.now_us;
+	w->sk.delivered += packets;
+	w->sk.lost += lost;
+	pep_bbr_start_round(&w->b, &w->p, &w->sk);
+}
+
+static void usual_loss_falls_fast_and_rises_slowly(void **state)
+{
+	struct pep_usual_loss u = {0};
+	struct pep_cc_sock sk = {0};
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) { /* 5 % for ever */
+		sk.delivered += 95;
+		sk.lost += 5;
+		pep_bbr_update_usual_loss(&u, &sk);
+	}
+	assert_in_range(u.share, 65536 * 48 / 1000, 65536 * 50 / 1000);
+	for (int i = 0; i < 1000; i++) { /* 20 % in each fourth round: a full queue's pattern */
+		sk.delivered += i % 4 ? 100 : 80;
+		sk.lost += i % 4 ? 0 : 20;
+		pep_bbr_update_usual_loss(&u, &sk);
+	}
+	assert_in_range(u.share, 0, 65536 * 12 / 1000);
+}
+
+static void usual_loss_survives_an_empty_round(void **state)
+{
+	struct pep_usual_loss u = {.share = 100};
+	struct pep_cc_sock sk = {0};
+
+	(void)state;
+	pep_bbr_update_usual_loss(&u, &sk);
+	assert_in_range(u.share, 80, 100);
+}
+
+static void the_usual_loss_is_not_congestive_whatever_the_rtt(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	for (int i = 0; i < 400; i++)
+		go_round(&w, 3 * MIN_RTT_US, 285, 15); /* 5 % */
+	pep_standing_rtt_add(&w.b.rtt, 3 * MIN_RTT_US);
+	w.sk.delivered += 100;
+	w.sk.lost += 25; /* a bad round of a 5 % path */
+	assert_false(pep_bbr_congested(&w.b, &w.p, &w.sk));
+	w.sk.lost += 60;
+	assert_true(pep_bbr_congested(&w.b, &w.p, &w.sk));
+}
+
+static void a_burst_without_a_queue_is_not_congestive(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	go_round(&w, MIN_RTT_US, 100, 0);
+	go_round(&w, MIN_RTT_US, 100, 0);
+	w.sk.lost += 50;
+	assert_false(pep_bbr_congested(&w.b, &w.p, &w.sk));
+}
+
+static void one_loss_is_never_a_burst(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	w.sk.inflight = 4;
+	go_round(&w, 3 * MIN_RTT_US, 4, 0);
+	w.sk.lost += 1;
+	assert_false(pep_bbr_congested(&w.b, &w.p, &w.sk));
+	w.sk.lost += 1;
+	assert_true(pep_bbr_congested(&w.b, &w.p, &w.sk));
+	w.sk.lost -= 1;
+	w.p.verdict_burst = 0; /* any loss counts */
+	assert_true(pep_bbr_congested(&w.b, &w.p, &w.sk));
+}
+
+static void a_late_burst_cuts_within_the_episode(void **state)
+{
+	struct pep_cc_rate rs = {.acked_sacked = 1, .losses = 1, .interval_us = 1, .delivered = 1};
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	go_round(&w, 3 * MIN_RTT_US, 100, 0);
+	pep_standing_rtt_add(&w.b.rtt, 3 * MIN_RTT_US);
+	w.b.round_start = false;
+	w.sk.ca_state = PEP_CA_RECOVERY;
+	w.sk.lost += 1;
+	assert_true(pep_bbr_recover(&w.b, &w.p, &w.sk, &rs, &w.out)); /* conservation */
+	assert_int_equal(w.b.cuts, 0);
+	w.sk.lost += 30;
+	rs.losses = 30;
+	assert_true(pep_bbr_recover(&w.b, &w.p, &w.sk, &rs, &w.out));
+	assert_int_equal(w.b.cuts, 1);
+	w.sk.lost += 30;
+	assert_true(pep_bbr_recover(&w.b, &w.p, &w.sk, &rs, &w.out));
+	assert_int_equal(w.b.cuts, 1); /* once a round */
+	w.sk.ca_state = PEP_CA_OPEN;
+	pep_bbr_recover(&w.b, &w.p, &w.sk, &rs, &w.out);
+	assert_int_equal(w.b.radio_losses, 0);
+}
+
+static void a_cut_window_comes_back_by_a_part_of_the_bdp(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a); /* 16/256 of 100 packets: 7 a round */
+	w.b.cwnd_cap = 60;
+	w.b.round_start = true;
+	w.out.cwnd = 60;
+	pep_bbr_grow(&w.b, &w.p, &w.sk, 500, &w.out);
+	assert_int_equal(w.out.cwnd, 100); /* at once to one BDP ... */
+	for (int i = 0; i < 5; i++)
+		pep_bbr_grow(&w.b, &w.p, &w.sk, 500, &w.out);
+	assert_int_equal(w.out.cwnd, 60 + 6 * 7); /* ... and slowly beyond */
+	w.b.round_start = false;
+	pep_bbr_grow(&w.b, &w.p, &w.sk, 500, &w.out);
+	assert_int_equal(w.out.cwnd, 60 + 6 * 7);
+	w.b.round_start = true;
+	for (int i = 0; i < 20; i++)
+		pep_bbr_grow(&w.b, &w.p, &w.sk, 500, &w.out);
+	assert_int_equal(w.b.cwnd_cap, 0);
+	assert_true(w.out.cwnd >= 200);
+}
+
+static void the_cap_moves_by_a_packet_at_least(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	pep_max_filter_reset(&w.b.bw, 0, BW / 50); /* 2 packets */
+	w.b.cwnd_cap = 4;
+	w.b.round_start = true;
+	w.out.cwnd = 4;
+	pep_bbr_grow(&w.b, &w.p, &w.sk, 1, &w.out);
+	assert_int_equal(w.b.cwnd_cap, 5);
+}
+
+static void busy_rounds_tell_the_base_rtt(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_d);
+	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US);
+	go_round(&w, MIN_RTT_US + 30000, 49, 0); /* not busy */
+	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US);
+	go_round(&w, MIN_RTT_US + 30000, 50, 0);
+	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US + 30000);
+	w.b.idle_rounds = 2; /* sparse packets before: does not count */
+	go_round(&w, MIN_RTT_US + 10000, 100, 0);
+	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US + 30000);
+	w.b.mode = PEP_BBR_PROBE_RTT;
+	w.b.idle_rounds = 0;
+	go_round(&w, MIN_RTT_US, 100, 0);
+	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US + 30000);
+}
+
+static void the_base_rtt_is_forgotten_after_two_windows(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_d);
+	go_round(&w, MIN_RTT_US + 5000, 100, 0);
+	for (int window = 0; window < 2; window++) {
+		assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US + 5000);
+		w.sk.now_us += 11000000;
+		go_round(&w, MIN_RTT_US + 25000, 100, 0);
+	}
+	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US + 25000);
+}
+
+static void jitter_alone_does_not_slow_pacing(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_d);
+	go_round(&w, 3 * MIN_RTT_US, 100, 0);
+	go_round(&w, 3 * MIN_RTT_US, 100, 0);
+	assert_int_equal(pep_bbr_rtt_factor(&w.b, &w.p, &w.sk), PEP_GAIN_UNIT);
+	go_round(&w, 5 * MIN_RTT_US, 100, 0); /* a queue comes on top */
+	go_round(&w, 5 * MIN_RTT_US, 100, 0);
+	assert_true(pep_bbr_rtt_factor(&w.b, &w.p, &w.sk) < PEP_GAIN_UNIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(usual_loss_falls_fast_and_rises_slowly),
+		cmocka_unit_test(usual_loss_survives_an_empty_round),
+		cmocka_unit_test(the_usual_loss_is_not_congestive_whatever_the_rtt),
+		cmocka_unit_test(a_burst_without_a_queue_is_not_congestive),
+		cmocka_unit_test(one_loss_is_never_a_burst),
+		cmocka_unit_test(a_late_burst_cuts_within_the_episode),
+		cmocka_unit_test(a_cut_window_comes_back_by_a_part_of_the_bdp),
+		cmocka_unit_test(the_cap_moves_by_a_packet_at_least),
+		cmocka_unit_test(busy_rounds_tell_the_base_rtt),
+		cmocka_unit_test(the_base_rtt_is_forgotten_after_two_windows),
+		cmocka_unit_test(jitter_alone_does_not_slow_pacing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
