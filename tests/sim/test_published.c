@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The published comparisons, with the tolerances of the targets. Each number is the median of
+ * several seeds, and each pair of controls sees the same starts and losses.
+ */
+#include "sim_test.h"
+
+#define S     SIM_TEST_SETTINGS
+#define SEEDS 7
+
+/* BBR-A against BBR, ICT Express 6 (2020) 343: 4 flows of 10 ms, 4 of 50 ms, buffer 2 BDP. */
+static void bbr_a_retransmits_60_percent_less_and_shares_better(void **state)
+{
+	static const char *const rates[] = {"20Mbit/s", "50Mbit/s"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rates); i++) {
+		const char *const *cell = S("rate", rates[i]);
+		struct sim_test_median bbr = sim_test_medians("pep_bbr", "mixed-rtt", cell, SEEDS);
+		struct sim_test_median a = sim_test_medians("pep_bbr_a", "mixed-rtt", cell, SEEDS);
+
+		assert_between(a.retrans, 0, 0.4 * bbr.retrans);
+		assert_between(a.jain, 1.1 * bbr.jain, 1);
+		assert_between(a.goodput_mbps, 0.98 * bbr.goodput_mbps, 1000);
+	}
+}
+
+/* BBR-ACD is said to save about half. */
+static void bbr_acd_retransmits_half(void **state)
+{
+	struct sim_test_median bbr, acd;
+
+	(void)state;
+	bbr = sim_test_medians("pep_bbr", "mixed-rtt", NULL, SEEDS);
+	acd = sim_test_medians("pep_bbr_acd", "mixed-rtt", NULL, SEEDS);
+	assert_between(acd.retrans, 0, 0.5 * bbr.retrans);
+	assert_between(acd.goodput_mbps, 0.98 * bbr.goodput_mbps, 1000);
+}
+
+/* Radio losses are not congestion, with jitter or without. */
+static void bbr_a_bears_random_loss_as_bbr_does(void **state)
+{
+	static const char *const cells[][8] = {
+		{"rate", "20Mbit/s", "rtt", "40ms", "jitter", "0ms", NULL},
+		{"rate", "20Mbit/s", "rtt", "40ms", "jitter", "30ms", NULL},
+		{"rate", "100Mbit/s", "rtt", "20ms", "jitter", "0ms", NULL},
+		{"rate", "100Mbit/s", "rtt", "20ms", "jitter", "30ms", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cells); i++) {
+		struct sim_test_median bbr, a;
+		const char *settings[10] = {"loss", "1%"};
+
+		memcpy(settings + 2, cells[i], 6 * sizeof(settings[0]));
+		bbr = sim_test_medians("pep_bbr", "random-loss", settings, 3);
+		a = sim_test_medians("pep_bbr_a", "random-loss", settings, 3);
+		assert_between(a.goodput_mbps, 0.95 * bbr.goodput_mbps, 1000);
+		assert_between(bbr.utilisation, 0.93, 1);
+	}
+}
+
+/* RTT-adjusted pacing, TRITA-EECS-EX 2020:855. */
+static void rtt_adjusted_pacing_halves_the_queue(void **state)
+{
+	static const char *const rates[] = {"20Mbit/s", "100Mbit/s"};
+	static const char *const forms[] = {"pep_bbr_d.rtt-pacing=safe",
+					    "pep_bbr_d.rtt-pacing=strict"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rates); i++) {
+		struct sim_test_median bbr =
+			sim_test_medians("pep_bbr", "deep-buffer", S("rate", rates[i]), 5);
+
+		for (size_t k = 0; k < COUNT_OF(forms); k++) {
+			struct sim_test_median d =
+				sim_test_medians("pep_bbr_d", "deep-buffer",
+						 S("rate", rates[i], "param", forms[k]), 5);
+
+			assert_between(d.queue_ms, 0, 0.5 * bbr.queue_ms);
+			assert_between(d.goodput_mbps, 0.98 * bbr.goodput_mbps, 1000);
+		}
+	}
+}
+
+static void strict_pacing_hardly_loses_in_shallow_buffers(void **state)
+{
+	static const char *const rates[] = {"20Mbit/s", "100Mbit/s"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rates); i++) {
+		struct sim_test_median d = sim_test_medians(
+			"pep_bbr_d", "shallow-buffer",
+			S("rate", rates[i], "param", "pep_bbr_d.rtt-pacing=strict"), 5);
+
+		assert_between(d.retrans, 0, 0.001);
+		assert_between(d.utilisation, 0.95, 1);
+	}
+}
+
+static void safe_pacing_bears_jitter(void **state)
+{
+	static const char *const cells[][2] = {{"20Mbit/s", "40ms"},
+					       {"20Mbit/s", "80ms"},
+					       {"100Mbit/s", "20ms"},
+					       {"100Mbit/s", "40ms"}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cells); i++)
+		assert_between(sim_test_medians("pep_bbr_d", "radio-jitter",
+						S("rate", cells[i][0], "rtt", cells[i][1]), 3)
+				       .utilisation,
+			       0.9, 1.01);
+}
+
+/* Bandwidth estimation: the loss-based controls stop, it goes on. */
+static void bandwidth_estimation_doubles_the_rate_under_loss(void **state)
+{
+	static const char *const losses[] = {"0.05%", "0.1%", "0.5%", "1%"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(losses); i++) {
+		const char *const *cell = S("loss", losses[i], "time", "35s");
+		double bwe = sim_test_medians("pep_bwe", "lossy-100m", cell, 3).goodput_mbps;
+
+		assert_between(bwe,
+			       2 * sim_test_medians("cubic", "lossy-100m", cell, 3).goodput_mbps,
+			       100);
+		assert_between(
+			bwe, 2 * sim_test_medians("reno", "lossy-100m", cell, 3).goodput_mbps, 100);
+	}
+}
+
+static void a_hundredth_of_a_percent_costs_bandwidth_estimation_nothing(void **state)
+{
+	struct sim_test_median clean, lossy;
+
+	(void)state;
+	clean = sim_test_medians("pep_bwe", "lossy-100m", S("loss", "0%", "time", "35s"), 3);
+	lossy = sim_test_medians("pep_bwe", "lossy-100m", S("loss", "0.01%", "time", "35s"), 3);
+	assert_between(lossy.goodput_mbps, 0.99 * clean.goodput_mbps, 100);
+}
+
+/* The Korean paper gives a Reno flow 47 of 100 Mbit/s beside its own. */
+static void bandwidth_estimation_shares_with_reno(void **state)
+{
+	struct sim_test_median m;
+
+	(void)state;
+	m = sim_test_medians(
+		"reno", "lossy-100m",
+		S("loss", "0%", "flow", "cca=pep_bwe", "flow", "cca=reno", "time", "65s"), 3);
+	assert_between(m.jain, 0.9, 1);
+	assert_between(m.utilisation, 0.98, 1.001);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bbr_a_retransmits_60_percent_less_and_shares_better),
+		cmocka_unit_test(bbr_acd_retransmits_half),
+		cmocka_unit_test(bbr_a_bears_random_loss_as_bbr_does),
+		cmocka_unit_test(rtt_adjusted_pacing_halves_the_queue),
+		cmocka_unit_test(strict_pacing_hardly_loses_in_shallow_buffers),
+		cmocka_unit_test(safe_pacing_bears_jitter),
+		cmocka_unit_test(bandwidth_estimation_doubles_the_rate_under_loss),
+		cmocka_unit_test(a_hundredth_of_a_percent_costs_bandwidth_estimation_nothing),
+		cmocka_unit_test(bandwidth_estimation_shares_with_reno),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
