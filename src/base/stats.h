@@ -52,6 +52,8 @@ enum pep_counter {
 	PEP_COUNTER_CONNECT_ATTEMPTS,      /* wired-leg connect() calls */
 	PEP_COUNTER_SOURCE_PORT_FALLBACKS, /* client's port was taken, another was used */
 	PEP_COUNTER_ACCEPT_ORPHANS,        /* accepted connections that no flow waited for */
+	PEP_COUNTER_ACCEPT_FAILURES,       /* clients that could not be accepted */
+	PEP_COUNTER_OPTION_FAILURES,       /* socket options that the kernel refused */
 	PEP_COUNTER_GATE_ERRORS,           /* verdicts that could not be sent */
 	PEP_COUNTER_GATE_OVERRUNS,         /* ENOBUFS: the kernel's queue overflowed */
 	PEP_COUNTER_RELAY_COPIED_BYTES,    /* bytes that took the copy path */

@@ -84,8 +84,8 @@ static void print_counts(const json_t *counters)
 		{"connect_failures", "failed", "wired connects"},
 	};
 	static const char *const troubles[] = {
-		"source_port_fallbacks", "accept_orphans", "gate_errors",
-		"gate_overruns",         "relay_cap_hits", "pipe_failures",
+		"source_port_fallbacks", "accept_orphans", "accept_failures", "option_failures",
+		"gate_errors",           "gate_overruns",  "relay_cap_hits",  "pipe_failures",
 	};
 
 	printf("%-10s%lld, %lld of them again; %lld flows split\n", "SYNs",

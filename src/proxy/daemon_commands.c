@@ -111,6 +111,8 @@ static json_t *counters(const struct pep_daemon *daemon)
 		{"connect_attempts", PEP_COUNTER_CONNECT_ATTEMPTS},
 		{"source_port_fallbacks", PEP_COUNTER_SOURCE_PORT_FALLBACKS},
 		{"accept_orphans", PEP_COUNTER_ACCEPT_ORPHANS},
+		{"accept_failures", PEP_COUNTER_ACCEPT_FAILURES},
+		{"option_failures", PEP_COUNTER_OPTION_FAILURES},
 		{"gate_errors", PEP_COUNTER_GATE_ERRORS},
 		{"gate_overruns", PEP_COUNTER_GATE_OVERRUNS},
 		{"relay_cap_hits", PEP_COUNTER_RELAY_CAP_HITS},

@@ -46,6 +46,21 @@ static void flow_free(struct flow *flow, enum pep_close reason)
 	LIST_INSERT_HEAD(&set->free, flow, free_link);
 }
 
+void flow_count_option(struct pep_flows *set, int err)
+{
+	if (err)
+		pep_stats_add(set->stats, PEP_COUNTER_OPTION_FAILURES, 1);
+}
+
+void flow_log_trouble(struct pep_flows *set, const char *what, int error)
+{
+	uint32_t suppressed;
+
+	if (pep_log_limit_ok(&set->trouble_limit, flow_now_ns() / 1000000u, 10000, &suppressed))
+		pep_warning("%s (%s), worker=%u suppressed=%u", what, strerror(error),
+			    set->params.worker, suppressed);
+}
+
 static void close_leg(struct flow_leg *leg, bool orderly)
 {
 	if (leg->fd < 0)
@@ -53,7 +68,7 @@ static void close_leg(struct flow_leg *leg, bool orderly)
 	if (leg->event_added)
 		event_del(&leg->event);
 	if (orderly)
-		pep_leg_close_orderly(leg->fd);
+		flow_count_option(leg->flow->set, pep_leg_close_orderly(leg->fd));
 	else
 		pep_leg_close_abort(leg->fd);
 	leg->fd = -1;
@@ -124,6 +139,8 @@ void flow_leg_broke(struct flow *flow, enum pep_segment segment, int error)
 	flow->state = FLOW_FLUSHING;
 	flow->broken_leg = segment;
 	flow->close_reason = reason_of(segment, error);
+	if (flow->close_reason == PEP_CLOSE_ERROR)
+		flow_log_trouble(flow->set, "a leg failed, its flow is reset", error);
 	flow->clean_end = flow->path[from].eof;
 	flow->path[from].no_fin = !flow->clean_end;
 	flow->path[from].peer_closed = true;

@@ -8,6 +8,7 @@
  */
 
 #include "base/attribution.h"
+#include "base/log.h"
 #include "proxy/flow.h"
 #include "proxy/relay.h"
 
@@ -108,6 +109,7 @@ struct pep_flows {
 	uint32_t n_pending, n_used, high; /* high: flows ever used at once */
 	struct event ready_event, flush_event;
 	uint32_t sample_cursor;
+	struct pep_log_limit trouble_limit;
 	struct flow *all; /* params.max_flows */
 };
 
@@ -149,6 +151,11 @@ void flow_leg_broke(struct flow *flow, enum pep_segment segment, int error);
 /** All bytes of a flushing flow were handed over: waits for them to be acknowledged. */
 void flow_flush_check(struct flow *flow);
 void flow_on_flush_tick(evutil_socket_t fd, short what, void *data);
+
+/** Counts a setting that the kernel refused; @err 0 is none. */
+void flow_count_option(struct pep_flows *set, int err);
+/** A line, at most one in ten seconds, about a failure of this host; @error: errno. */
+void flow_log_trouble(struct pep_flows *set, const char *what, int error);
 
 /* flow_sample.c */
 void flow_sample(struct flow *flow, uint64_t now_ns);

@@ -201,14 +201,16 @@ static int connect_wired(struct flow *flow)
 				      set->params.worker),
 		.dscp = flow->dscp,
 	};
-	bool fallback = false;
+	struct pep_leg_connected leg;
 	int err;
 
 	pep_stats_add(set->stats, PEP_COUNTER_CONNECT_ATTEMPTS, 1);
-	err = pep_leg_connect(&request, &flow->leg[PEP_SEGMENT_WIRED].fd, &fallback);
+	err = pep_leg_connect(&request, &leg);
 	if (err)
 		return err;
-	if (fallback)
+	flow->leg[PEP_SEGMENT_WIRED].fd = leg.fd;
+	flow_count_option(set, leg.option_error);
+	if (leg.port_fallback)
 		pep_stats_add(set->stats, PEP_COUNTER_SOURCE_PORT_FALLBACKS, 1);
 	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++) {
 		flow->cca_fallback[s] = class->leg[s].cca_fallback;
@@ -216,7 +218,7 @@ static int connect_wired(struct flow *flow)
 			pep_stats_cca_fallback(set->stats, (enum pep_segment)s,
 					       class->asked_cca_slot[s]);
 	}
-	note_wired_tuple(flow, fallback);
+	note_wired_tuple(flow, leg.port_fallback);
 	return flow_watch_leg(flow, PEP_SEGMENT_WIRED);
 }
 
@@ -239,12 +241,23 @@ static void note_answer(struct flow *flow, bool answered)
 			   pep_endpoint_text(server, flow->node.tuple.server_port, text), seconds);
 }
 
+/* What failed before there was a socket to ask the server with is ours, whatever its errno; but for
+ * a routing table that knows no way. */
+static enum pep_connect_failure failure_of(const struct flow *flow, int error)
+{
+	enum pep_connect_failure failure = pep_connect_failure_from_errno(error);
+
+	if (flow->leg[PEP_SEGMENT_WIRED].fd < 0 && failure != PEP_CONNECT_FAILURE_UNREACHABLE)
+		return PEP_CONNECT_FAILURE_LOCAL;
+	return failure;
+}
+
 void flow_connect_failed(struct flow *flow, int error)
 {
 	struct pep_flows *set = flow->set;
 	struct pep_gate_ticket ticket = flow->ticket;
 	bool owed = flow->ticket_held;
-	enum pep_connect_failure failure = pep_connect_failure_from_errno(error);
+	enum pep_connect_failure failure = failure_of(flow, error);
 	enum pep_close reason = PEP_CLOSE_CONNECT_FAILED;
 
 	pep_stats_connect_failed(set->stats, failure);
@@ -268,6 +281,7 @@ void flow_connect_failed(struct flow *flow, int error)
 			pep_gate_drop(set->gate, &ticket);
 		break;
 	case PEP_CONNECT_FAILURE_LOCAL:
+		flow_log_trouble(set, "a wired leg cannot be opened, its flow is not split", error);
 		if (owed)
 			bypass_flow(flow, &ticket, PEP_BYPASS_RESOURCE);
 		break;
@@ -379,8 +393,9 @@ void pep_flows_on_synack(struct pep_flows *set, const struct pep_syn *synack)
 	}
 	flow->server_dscp = synack->dscp;
 	if (flow->leg[PEP_SEGMENT_WIRELESS].fd >= 0)
-		pep_leg_set_dscp(flow->leg[PEP_SEGMENT_WIRELESS].fd,
-				 pep_tuple_is_v4(&flow->node.tuple), synack->dscp);
+		flow_count_option(set, pep_leg_set_dscp(flow->leg[PEP_SEGMENT_WIRELESS].fd,
+							pep_tuple_is_v4(&flow->node.tuple),
+							synack->dscp));
 	if (flow->record) {
 		pep_stats_flow_begin(flow->record);
 		flow->record->server_dscp = synack->dscp;
@@ -472,10 +487,12 @@ void pep_flows_on_accept(struct pep_flows *set, int fd, const struct sockaddr_st
 	flow->leg[PEP_SEGMENT_WIRELESS].fd = fd;
 	general = pep_policy_default(flow->policy);
 	if (class_of(flow) != general)
-		(void)pep_leg_reconfigure(fd, &general->leg[PEP_SEGMENT_WIRELESS],
-					  &class_of(flow)->leg[PEP_SEGMENT_WIRELESS]);
+		flow_count_option(set,
+				  pep_leg_reconfigure(fd, &general->leg[PEP_SEGMENT_WIRELESS],
+						      &class_of(flow)->leg[PEP_SEGMENT_WIRELESS]));
 	if (flow->server_dscp)
-		pep_leg_set_dscp(fd, pep_tuple_is_v4(&flow->node.tuple), flow->server_dscp);
+		flow_count_option(set, pep_leg_set_dscp(fd, pep_tuple_is_v4(&flow->node.tuple),
+							flow->server_dscp));
 	if (flow_watch_leg(flow, PEP_SEGMENT_WIRELESS) < 0) {
 		flow_abort(flow, PEP_CLOSE_ERROR);
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Packets are received and verdicts sent in batches: one system call moves up to BATCH of either.
- * Invariant: a batch of verdicts never outlives the callback that began it.
+ * A verdict that the kernel does not take now waits and is sent again: without it its packet would
+ * lie in the queue for ever.
  */
 #include "proxy/gate.h"
 
@@ -24,6 +25,13 @@
 #define VERDICT_BYTES 128 /* header, verdict and mark; 44 today */
 #define SOCKET_BUFFER (4 << 20)
 
+struct verdict {
+	uint32_t id; /* network order */
+	int verdict;
+	uint32_t mark;
+	bool has_mark;
+};
+
 struct pep_gate {
 	struct pep_gate_params params;
 	struct pep_gate_handler handler;
@@ -31,34 +39,66 @@ struct pep_gate {
 	struct mnl_socket *socket;
 	struct event *event;
 	bool batching;
-	size_t pending_bytes;
-	uint8_t pending[BATCH * VERDICT_BYTES];
+	/* Verdicts to be sent, [first, end); the kernel holds no more packets than max_length. */
+	struct verdict *pending;
+	uint32_t pending_first, pending_end, pending_size;
+	uint8_t message[BATCH * VERDICT_BYTES];
 	uint8_t packets[BATCH][PACKET_BYTES];
 };
 
-static void send_pending(struct pep_gate *gate)
+/* Writes up to BATCH verdicts as messages into gate->message. Returns the bytes. */
+static size_t encode_batch(struct pep_gate *gate, uint32_t *ret_count)
 {
-	if (!gate->pending_bytes)
-		return;
-	if (mnl_socket_sendto(gate->socket, gate->pending, gate->pending_bytes) < 0)
-		gate->counters.verdict_errors++;
-	gate->pending_bytes = 0;
+	uint32_t count = gate->pending_end - gate->pending_first;
+	size_t bytes = 0;
+
+	if (count > BATCH)
+		count = BATCH;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct verdict *v = &gate->pending[gate->pending_first + i];
+		struct nlmsghdr *nlh = nfq_nlmsg_put((char *)gate->message + bytes,
+						     NFQNL_MSG_VERDICT, gate->params.queue);
+
+		nfq_nlmsg_verdict_put(nlh, (int)ntohl(v->id), v->verdict);
+		if (v->has_mark)
+			nfq_nlmsg_verdict_put_mark(nlh, v->mark);
+		bytes += NLMSG_ALIGN(nlh->nlmsg_len);
+	}
+	*ret_count = count;
+	return bytes;
+}
+
+void pep_gate_flush(struct pep_gate *gate)
+{
+	while (gate->pending_first < gate->pending_end) {
+		uint32_t count;
+		size_t bytes = encode_batch(gate, &count);
+
+		if (mnl_socket_sendto(gate->socket, gate->message, bytes) < 0) {
+			gate->counters.verdict_errors++;
+			return; /* again with the next verdict or flush */
+		}
+		gate->pending_first += count;
+	}
+	gate->pending_first = gate->pending_end = 0;
 }
 
 static void put_verdict(struct pep_gate *gate, uint32_t id, int verdict, const uint32_t *mark)
 {
-	struct nlmsghdr *nlh;
-
-	if (gate->pending_bytes + VERDICT_BYTES > sizeof(gate->pending))
-		send_pending(gate);
-	nlh = nfq_nlmsg_put((char *)gate->pending + gate->pending_bytes, NFQNL_MSG_VERDICT,
-			    gate->params.queue);
-	nfq_nlmsg_verdict_put(nlh, (int)ntohl(id), verdict);
-	if (mark)
-		nfq_nlmsg_verdict_put_mark(nlh, *mark);
-	gate->pending_bytes += NLMSG_ALIGN(nlh->nlmsg_len);
-	if (!gate->batching)
-		send_pending(gate);
+	if (gate->pending_end == gate->pending_size && gate->pending_first > 0) {
+		gate->pending_end -= gate->pending_first;
+		memmove(gate->pending, gate->pending + gate->pending_first,
+			gate->pending_end * sizeof(*gate->pending));
+		gate->pending_first = 0;
+	}
+	if (gate->pending_end == gate->pending_size) {
+		gate->counters.verdict_errors++;
+		return;
+	}
+	gate->pending[gate->pending_end++] = (struct verdict){
+		.id = id, .verdict = verdict, .mark = mark ? *mark : 0, .has_mark = mark != NULL};
+	if (!gate->batching || gate->pending_end - gate->pending_first >= BATCH)
+		pep_gate_flush(gate);
 }
 
 void pep_gate_mark(struct pep_gate *gate, const struct pep_gate_ticket *ticket,
@@ -151,7 +191,7 @@ void pep_gate_run(struct pep_gate *gate)
 			gate->counters.overruns++;
 			n = BATCH;
 		}
-		send_pending(gate);
+		pep_gate_flush(gate);
 	}
 	gate->batching = false;
 }
@@ -209,6 +249,10 @@ int pep_gate_new(struct event_base *base, const struct pep_gate_params *params,
 		return err;
 	gate->params = *params;
 	gate->handler = *handler;
+	gate->pending_size = params->max_length + BATCH;
+	gate->pending = calloc(gate->pending_size, sizeof(*gate->pending));
+	if (!gate->pending)
+		goto fail;
 	gate->socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
 	if (!gate->socket || mnl_socket_bind(gate->socket, 0, MNL_SOCKET_AUTOPID) < 0) {
 		err = -errno;
@@ -242,8 +286,11 @@ void pep_gate_free(struct pep_gate *gate)
 		return;
 	if (gate->event)
 		event_free(gate->event);
-	if (gate->socket)
+	if (gate->socket) {
+		pep_gate_flush(gate);
 		mnl_socket_close(gate->socket);
+	}
+	free(gate->pending);
 	free(gate);
 }
 

@@ -56,6 +56,9 @@ int pep_gate_new(struct event_base *base, const struct pep_gate_params *params,
 /** Handles what is queued now, as the event would. */
 void pep_gate_run(struct pep_gate *gate);
 
+/** Sends verdicts that the kernel did not take before; call it now and then. */
+void pep_gate_flush(struct pep_gate *gate);
+
 /** Unbinds: the kernel drops what is still queued, the clients send again. NULL is a no-op. */
 void pep_gate_free(struct pep_gate *gate);
 

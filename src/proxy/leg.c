@@ -188,13 +188,14 @@ fail:
 }
 
 /* A socket for the wired leg, bound as @source wants it; @keep_port false takes any port. */
-static int open_wired(const struct pep_leg_connect *request, bool keep_port, int *ret_fd)
+static int open_wired(const struct pep_leg_connect *request, bool keep_port, int *ret_fd,
+		      int *ret_option_error)
 {
 	bool v4 = pep_tuple_is_v4(request->tuple);
 	int family = v4 ? AF_INET : AF_INET6;
 	struct sockaddr_storage sa;
 	socklen_t size;
-	int fd, err;
+	int fd, err, option_error;
 
 	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -202,9 +203,9 @@ static int open_wired(const struct pep_leg_connect *request, bool keep_port, int
 	err = set_common(fd, request->mark);
 	if (err)
 		goto fail;
-	(void)apply(fd, request->setup); /* resolved before: a failure is one of tuning */
+	option_error = apply(fd, request->setup); /* tuning: the leg works without */
 	if (request->dscp)
-		pep_leg_set_dscp(fd, v4, request->dscp);
+		option_error = keep_first(option_error, pep_leg_set_dscp(fd, v4, request->dscp));
 
 	if (request->source == PEP_SOURCE_CLIENT) {
 		err = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -226,6 +227,7 @@ static int open_wired(const struct pep_leg_connect *request, bool keep_port, int
 		goto fail;
 	}
 	*ret_fd = fd;
+	*ret_option_error = option_error;
 	return 0;
 
 fail:
@@ -239,36 +241,37 @@ static bool is_port_conflict(int err)
 	return err == -EADDRINUSE || err == -EADDRNOTAVAIL || err == -EACCES;
 }
 
-int pep_leg_connect(const struct pep_leg_connect *request, int *ret_fd, bool *ret_fallback)
+int pep_leg_connect(const struct pep_leg_connect *request, struct pep_leg_connected *ret)
 {
-	int err = open_wired(request, true, ret_fd);
-	bool fallback = false;
+	struct pep_leg_connected got = {.fd = -1};
+	int err = open_wired(request, true, &got.fd, &got.option_error);
 
 	if (request->source == PEP_SOURCE_CLIENT && is_port_conflict(err)) {
-		err = open_wired(request, false, ret_fd);
-		fallback = true;
+		err = open_wired(request, false, &got.fd, &got.option_error);
+		got.port_fallback = true;
 	}
 	if (!err)
-		*ret_fallback = fallback;
+		*ret = got;
 	return err;
 }
 
-void pep_leg_set_dscp(int fd, bool v4, uint8_t dscp)
+int pep_leg_set_dscp(int fd, bool v4, uint8_t dscp)
 {
-	if (v4)
-		(void)set_int(fd, SOL_IP, IP_TOS, dscp << 2);
-	else
-		(void)set_int(fd, SOL_IPV6, IPV6_TCLASS, dscp << 2);
+	return v4 ? set_int(fd, SOL_IP, IP_TOS, dscp << 2)
+		  : set_int(fd, SOL_IPV6, IPV6_TCLASS, dscp << 2);
 }
 
-void pep_leg_close_orderly(int fd)
+int pep_leg_close_orderly(int fd)
 {
 	struct linger graceful = {0};
+	int err = 0;
 
 	if (fd < 0)
-		return;
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &graceful, sizeof(graceful));
+		return 0;
+	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &graceful, sizeof(graceful)) < 0)
+		err = -errno;
 	close(fd);
+	return err;
 }
 
 void pep_leg_close_abort(int fd)

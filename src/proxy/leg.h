@@ -48,20 +48,26 @@ struct pep_leg_connect {
 	uint8_t dscp;
 };
 
+struct pep_leg_connected {
+	int fd;             /* connecting */
+	bool port_fallback; /* the client's port had to be given up (source client only) */
+	int option_error;   /* first setting that the kernel refused, a negative errno, or 0 */
+};
+
 /**
- * Starts to connect the wired leg.
- *
- * Returns 0 with the connecting socket in @ret_fd; *@ret_fallback says whether the client's port
- * had to be given up (source client only). A negative errno when no socket could be had or connect
- * failed at once.
+ * Starts to connect the wired leg. Returns 0, or a negative errno when no socket could be had or
+ * connect failed at once.
  */
-int pep_leg_connect(const struct pep_leg_connect *request, int *ret_fd, bool *ret_fallback);
+int pep_leg_connect(const struct pep_leg_connect *request, struct pep_leg_connected *ret);
 
-/** Copies a DSCP (0..63) to what the socket sends. */
-void pep_leg_set_dscp(int fd, bool v4, uint8_t dscp);
+/** Copies a DSCP (0..63) to what the socket sends. Returns 0 or a negative errno. */
+int pep_leg_set_dscp(int fd, bool v4, uint8_t dscp);
 
-/** Closes with a FIN behind what is still queued, which the kernel goes on delivering. */
-void pep_leg_close_orderly(int fd);
+/**
+ * Closes with a FIN behind what is still queued, which the kernel goes on delivering. Returns 0, or
+ * a negative errno when only RST was possible.
+ */
+int pep_leg_close_orderly(int fd);
 
 /** Closes with a RST, dropping what is queued (the sockets' SO_LINGER is abortive by default). */
 void pep_leg_close_abort(int fd);

@@ -123,6 +123,11 @@ void pep_pool_put_pipe(struct pep_pool *pool, struct pep_pipe *pipe, bool empty)
 	pool->usage.pipes_used--;
 }
 
+void pep_pool_count_pipe_failure(struct pep_pool *pool)
+{
+	pool->usage.pipe_failures++;
+}
+
 struct pep_chunk *pep_pool_get_chunk(struct pep_pool *pool)
 {
 	struct pep_chunk *chunk = pool->free_chunks;

@@ -50,6 +50,9 @@ struct pep_pipe *pep_pool_get_pipe(struct pep_pool *pool);
 /** Gives back a pipe. One that is not @empty is closed, so that no byte reaches another flow. */
 void pep_pool_put_pipe(struct pep_pool *pool, struct pep_pipe *pipe, bool empty);
 
+/** Counts a pipe that was of no use: splice failed and the bytes were copied. */
+void pep_pool_count_pipe_failure(struct pep_pool *pool);
+
 /** Borrows an empty chunk, or NULL when all are in use. */
 struct pep_chunk *pep_pool_get_chunk(struct pep_pool *pool);
 void pep_pool_put_chunk(struct pep_pool *pool, struct pep_chunk *chunk);

@@ -100,6 +100,12 @@ static bool borrow(struct pep_path *d, struct pep_pool *pool, bool may_splice)
 	return d->chunk != NULL;
 }
 
+/* Errors that only splice has: a copy moves the same bytes. */
+static bool is_of_splice(int err)
+{
+	return err == -ENOMEM || err == -EINVAL || err == -ENOSYS || err == -EPERM;
+}
+
 /* Remembers whether reads come in bulk: splice pays for large pieces only. */
 static void score(struct pep_path *d, size_t n)
 {
@@ -148,8 +154,13 @@ static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_sp
 			d->eof = true;
 			return PEP_PUMP_BUDGET;
 		}
-		if (n == -EAGAIN && was_splice && first) {
+		if (was_splice && n == -EAGAIN && first) {
 			/* splice stops at an urgent byte for ever, a copy takes it in line. */
+			d->bulk_score = 0;
+			return PEP_PUMP_BUDGET;
+		}
+		if (was_splice && is_of_splice((int)n)) {
+			pep_pool_count_pipe_failure(pool);
 			d->bulk_score = 0;
 			return PEP_PUMP_BUDGET;
 		}

@@ -30,6 +30,7 @@ enum {
 struct listener {
 	int fd;
 	struct event *event;
+	bool paused; /* until the next tick: accept() cannot succeed now */
 };
 
 struct pep_worker {
@@ -63,44 +64,68 @@ static int open_reserve(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* No descriptor is left: takes one connection with the reserve and resets it, so that the listener
- * does not stay readable for ever. */
-static void turn_away(struct pep_worker *w, int listener)
+/* No descriptor is left: takes one connection with the reserve and resets it. Returns whether there
+ * was one to take. */
+static bool turn_away(struct pep_worker *w, int listener)
 {
-	uint32_t suppressed;
 	int fd;
 
-	if (w->reserve_fd < 0)
-		return;
-	close(w->reserve_fd);
+	if (w->reserve_fd >= 0)
+		close(w->reserve_fd);
 	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	if (fd >= 0)
 		close(fd); /* abortive: the listener's SO_LINGER */
 	w->reserve_fd = open_reserve();
-	if (pep_log_limit_ok(&w->accept_limit, now_ns() / 1000000u, 10000, &suppressed))
-		pep_warning(
-			"out of file descriptors, a client was reset: raise LimitNOFILE or lower "
-			"max-flows, worker=%u suppressed=%u",
-			w->params.index, suppressed);
+	return fd >= 0;
 }
 
-static void on_acceptable(evutil_socket_t listener, short what, void *data)
+/* The listener is readable and accept() fails: waits a tick rather than spin. */
+static void on_accept_failure(struct pep_worker *w, struct listener *l, int error)
+{
+	bool out_of_descriptors = error == EMFILE || error == ENFILE;
+	uint32_t suppressed;
+
+	pep_stats_add(pep_stats_worker(w->params.stats, w->params.index),
+		      PEP_COUNTER_ACCEPT_FAILURES, 1);
+	if (!out_of_descriptors || !turn_away(w, l->fd)) {
+		event_del(l->event);
+		l->paused = true;
+	}
+	if (pep_log_limit_ok(&w->accept_limit, now_ns() / 1000000u, 10000, &suppressed))
+		pep_warning("cannot accept a client (%s)%s, worker=%u suppressed=%u",
+			    strerror(error),
+			    out_of_descriptors ? ": raise LimitNOFILE or lower max-flows" : "",
+			    w->params.index, suppressed);
+}
+
+static void on_acceptable(evutil_socket_t fd, short what, void *data)
 {
 	struct pep_worker *w = data;
+	struct listener *l = &w->listeners[fd == w->listeners[0].fd ? 0 : 1];
 
 	(void)what;
-	for (int i = 0; i < ACCEPT_BATCH; i++) {
+	for (int i = 0; i < ACCEPT_BATCH && !l->paused; i++) {
 		struct sockaddr_storage peer;
 		socklen_t size = sizeof(peer);
-		int fd = accept4(listener, (struct sockaddr *)&peer, &size,
-				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int client =
+			accept4(fd, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-		if (fd >= 0)
-			pep_flows_on_accept(w->flows, fd, &peer);
-		else if (errno == EMFILE || errno == ENFILE)
-			turn_away(w, listener);
-		else if (errno != ECONNABORTED && errno != EINTR)
+		if (client >= 0)
+			pep_flows_on_accept(w->flows, client, &peer);
+		else if (errno == EAGAIN)
 			return;
+		else if (errno != ECONNABORTED && errno != EINTR)
+			on_accept_failure(w, l, errno);
+	}
+}
+
+static void resume_listeners(struct pep_worker *w)
+{
+	for (int i = 0; i < 2; i++) {
+		struct listener *l = &w->listeners[i];
+
+		if (l->paused && event_add(l->event, NULL) == 0)
+			l->paused = false;
 	}
 }
 
@@ -139,6 +164,8 @@ static void on_tick(evutil_socket_t fd, short what, void *data)
 	atomic_store_explicit(&w->last_tick_ns, now, memory_order_relaxed);
 	w->next_tick_ns = now + PEP_FLOWS_TICK_MS * 1000000u;
 	pep_flows_tick(w->flows);
+	pep_gate_flush(w->gate);
+	resume_listeners(w);
 }
 
 static int take_conf(struct pep_worker *w, const struct pep_conf *conf)
@@ -184,9 +211,6 @@ static void handle_mail(struct pep_worker *w, struct pep_mail *mail)
 	case PEP_MAIL_KILL:
 		mail->result = pep_flows_kill(w->flows, mail->value);
 		break;
-	case PEP_MAIL_STOP:
-		event_base_loopbreak(w->base);
-		return;
 	}
 	/* The main thread posts no more than it takes answers for: this cannot block for long. */
 	(void)send(w->mail[WORKER], mail, sizeof(*mail), MSG_NOSIGNAL);
@@ -196,10 +220,13 @@ static void on_mail(evutil_socket_t fd, short what, void *data)
 {
 	struct pep_worker *w = data;
 	struct pep_mail mail;
+	ssize_t n;
 
 	(void)what;
-	while (recv(fd, &mail, sizeof(mail), MSG_DONTWAIT) == (ssize_t)sizeof(mail))
+	while ((n = recv(fd, &mail, sizeof(mail), MSG_DONTWAIT)) == (ssize_t)sizeof(mail))
 		handle_mail(w, &mail);
+	if (n == 0) /* the main thread hung up: it could not even post the end */
+		event_base_loopbreak(w->base);
 }
 
 static int open_listener(struct pep_worker *w, int which, char error[256])
@@ -423,11 +450,7 @@ void pep_worker_free(struct pep_worker *w)
 	if (!w)
 		return;
 	if (w->running) {
-		struct pep_mail stop = {.type = PEP_MAIL_STOP};
-
-		evutil_make_socket_nonblocking(w->mail[MAIN]);
-		(void)send(w->mail[MAIN], &stop, sizeof(stop), MSG_NOSIGNAL);
-		shutdown(w->mail[MAIN], SHUT_RD);
+		shutdown(w->mail[MAIN], SHUT_RDWR);
 		pthread_join(w->thread, NULL);
 	}
 	for (int i = 0; i < 2; i++)

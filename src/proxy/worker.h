@@ -34,7 +34,6 @@ enum pep_mail_type {
 			       * pointer is the one before, the receiver's again */
 	PEP_MAIL_INTAKE,      /* value: enum pep_intake */
 	PEP_MAIL_KILL,        /* value: flow id; result 0 or -ENOENT */
-	PEP_MAIL_STOP,        /* ends all flows and the thread; not answered */
 };
 
 /** A message and its answer: the answer is the message with @result set. */
@@ -58,7 +57,8 @@ int pep_worker_new(const struct pep_worker_params *params, char error[256],
 /** Returns 0 or a negative errno. */
 int pep_worker_start(struct pep_worker *worker);
 
-/** Stops the thread if it runs (its flows end with RST), joins it and frees. NULL is a no-op. */
+/** Hangs up on the thread if it runs (it ends, its flows with RST), joins it and frees. NULL is a
+ *  no-op. */
 void pep_worker_free(struct pep_worker *worker);
 
 /** When the worker's loop last turned, CLOCK_MONOTONIC; it does each PEP_FLOWS_TICK_MS. */
