@@ -3,8 +3,9 @@
 #define PEP_PROXY_FLOW_INTERNAL_H
 
 /*
- * Shared by the files that make up the flow module: flow.c (the set of flows), flow_open.c (SYN to
- * joined legs), flow_move.c (events and bytes), flow_close.c (ends) and flow_sample.c (statistics).
+ * Shared by the files that make up the flow module: flow.c (the set of flows), flow_gate.c
+ * (verdicts on SYNs), flow_open.c (SYN to joined legs), flow_move.c (events and bytes),
+ * flow_close.c (ends) and flow_sample.c (statistics).
  */
 
 #include "base/attribution.h"
@@ -126,8 +127,17 @@ void flow_move_to_list(struct flow *flow, enum flow_list list);
 void flow_enqueue(struct flow *flow, enum flow_queue queue);
 int flow_watch_leg(struct flow *flow, enum pep_segment segment);
 
+/* flow_gate.c */
+
+/** Lets a SYN go end to end, and remembers it. */
+void flow_bypass(struct pep_flows *set, const struct pep_gate_ticket *ticket,
+		 const struct pep_tuple *tuple, uint32_t sequence, enum pep_bypass reason);
+
 /* flow_open.c */
 
+/** Makes a flow of an admitted SYN; gives its verdict or keeps the ticket. */
+void flow_split(struct pep_flows *set, const struct pep_gate_ticket *ticket,
+		const struct pep_syn *syn, const struct pep_tuple *tuple, unsigned int class);
 /** Ends a flow whose wired leg could not be opened (@error: errno), telling the client the truth.
  */
 void flow_connect_failed(struct flow *flow, int error);
