@@ -93,8 +93,8 @@ static int explain(const struct cli *cli, enum pep_cca_kind kind, int err,
 
 	switch (err) {
 	case -EBUSY:
-		cli_error("%s: %u socket(s) use it with other parameters; --replace gives new "
-			  "sockets the new ones and leaves the old",
+		cli_error("%s: %u socket(s) use one with other parameters or of another version; "
+			  "--replace gives new sockets the new one and leaves them theirs",
 			  name, report->sockets);
 		return CLI_EXIT_BUSY;
 	case -EEXIST:

@@ -4,13 +4,13 @@
 
 /*
  * What the BPF programs keep per socket and what the loader sets before they are loaded. Both sides
- * and every observer share these layouts; PEP_CCA_LAYOUT goes up with each change of them.
+ * and every observer share these layouts.
  */
 
 #include "cca/core/bbr.h"
 #include "cca/core/bwe.h"
 
-#define PEP_CCA_LAYOUT         1U
+#define PEP_CCA_VERSION        1U             /* goes up when a field changes its meaning */
 #define PEP_CCA_MAGIC          0x70657063U    /* "pepc" */
 #define PEP_CCA_STATE_MAP      "pep_cc_state" /* socket storage with one struct pep_cc_flow each */
 #define PEP_CCA_FLOWS_FILE     "flows"        /* the pinned iterator over all of them */
@@ -50,11 +50,17 @@ struct pep_cca_config {
 	uint32_t magic;           /* PEP_CCA_MAGIC */
 	uint32_t layout;          /* PEP_CCA_LAYOUT */
 	uint32_t kind;            /* enum pep_cca_kind */
+	uint32_t build;           /* fingerprint of the object, set by the loader */
 	uint32_t set_app_limited; /* 1: the kernel lets us write tcp_sock.app_limited */
 	union {
 		struct pep_bbr_params bbr;
 		struct pep_bwe_params bwe;
 	};
 };
+
+/** Tells states and configurations of other versions apart: version and both sizes. */
+#define PEP_CCA_LAYOUT                                                        \
+	(PEP_CCA_VERSION << 24 | (uint32_t)sizeof(struct pep_cc_flow) << 12 | \
+	 (uint32_t)sizeof(struct pep_cca_config))
 
 #endif

@@ -89,25 +89,31 @@ fail:
 }
 
 /* Kernels before 6.4 refuse to have app_limited written: then the store is left out. */
-static int load_verified(const struct pep_cca_host *host, struct pep_cca_config *config,
+static int load_verified(const struct pep_cca_object *object, struct pep_cca_config *config,
 			 struct bpf_object **ret)
 {
-	struct pep_cca_object object;
-	int state_fd, err;
+	int state_fd = pep_cca_registry_state_map(), err;
 
-	err = pep_cca_object_get((enum pep_cca_kind)config->kind, host->variant, &object);
-	if (err)
-		return -EOPNOTSUPP;
-	state_fd = pep_cca_registry_state_map();
 	config->set_app_limited = 1;
-	err = load_object(&object, config, state_fd, ret);
+	err = load_object(object, config, state_fd, ret);
 	if (err == -EACCES || err == -EINVAL) {
 		config->set_app_limited = 0;
-		err = load_object(&object, config, state_fd, ret);
+		err = load_object(object, config, state_fd, ret);
 	}
 	if (state_fd >= 0)
 		close(state_fd);
 	return err;
+}
+
+/* FNV-1a: after an upgrade the same parameters do not mean the same program. */
+static uint32_t fingerprint(const struct pep_cca_object *object)
+{
+	const unsigned char *byte = object->elf;
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < object->size; i++)
+		hash = (hash ^ byte[i]) * 16777619U;
+	return hash;
 }
 
 static int attach(struct bpf_object *obj)
@@ -125,7 +131,7 @@ static int attach(struct bpf_object *obj)
 	return 0;
 }
 
-static bool same_params(const struct pep_cca_config *a, const struct pep_cca_config *b)
+static bool same_program(const struct pep_cca_config *a, const struct pep_cca_config *b)
 {
 	struct pep_cca_config x = *a, y = *b;
 
@@ -148,7 +154,7 @@ static int make_room(const struct pep_cca_host *host, const struct pep_cca_confi
 	if (err)
 		return pep_cca_registry_has_name(pep_cca_info_get(kind)->name) ? -EEXIST : 0;
 	ret->sockets = old.sockets;
-	if (old.same_version && same_params(&old.config, config)) {
+	if (old.same_version && same_program(&old.config, config)) {
 		ret->result = PEP_CCA_LOAD_SAME;
 		ret->app_limited = old.config.set_app_limited;
 		return 1;
@@ -183,19 +189,22 @@ int pep_cca_load(const struct pep_cca_host *host, const struct pep_cca_config *c
 		 const struct pep_cca_load_options *options, struct pep_cca_load_report *ret)
 {
 	struct pep_cca_config wanted = *config;
+	struct pep_cca_object object;
 	struct bpf_object *obj = NULL;
 	uint32_t old_id;
 	int err;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!pep_cca_host_usable(host))
+	if (!pep_cca_host_usable(host) ||
+	    pep_cca_object_get((enum pep_cca_kind)config->kind, host->variant, &object) < 0)
 		return -EOPNOTSUPP;
-	err = make_room(host, config, options, ret, &old_id);
+	wanted.build = fingerprint(&object);
+	err = make_room(host, &wanted, options, ret, &old_id);
 	if (err < 0)
 		return err;
 	if (err == 0) {
 		/* Verified before the old one goes: its name is free for some milliseconds only. */
-		err = load_verified(host, &wanted, &obj);
+		err = load_verified(&object, &wanted, &obj);
 		if (!err && old_id)
 			err = pep_cca_registry_remove(old_id);
 		if (!err)

@@ -7,8 +7,8 @@
 #include "cca/registry.h"
 
 enum pep_cca_load_result {
-	PEP_CCA_LOAD_NEW,      /* loaded */
-	PEP_CCA_LOAD_SAME,     /* was there with the same parameters: nothing done */
+	PEP_CCA_LOAD_NEW,  /* loaded */
+	PEP_CCA_LOAD_SAME, /* the same program with the same parameters was there: nothing done */
 	PEP_CCA_LOAD_REPLACED, /* was there with others, or of another version */
 };
 
@@ -28,7 +28,8 @@ struct pep_cca_load_report {
 /**
  * Loads the control that @config describes.
  *
- * Returns 0; -EBUSY when it is loaded with other parameters and in use, and ->replace is not set
+ * Returns 0; -EBUSY when it is loaded with other parameters, or of another version, and in use, and
+ * ->replace is not set
  * (@ret->sockets says by how many); -EEXIST when one of that name is registered which we may not
  * inspect or did not make; -EPERM; -EOPNOTSUPP when this kernel cannot; or another negative errno
  * from the kernel. pep_cca_load_log has what libbpf and the verifier said. @ret is filled in every
