@@ -104,6 +104,21 @@ static void *loop(void *data)
 	return NULL;
 }
 
+static void break_loop(evutil_socket_t fd, short what, void *data)
+{
+	(void)fd;
+	(void)what;
+	(void)data;
+	event_base_loopbreak(world.base);
+}
+
+/* By an event: a bare loopbreak is forgotten by a loop that is only about to begin. */
+static void stop_loop(void)
+{
+	assert_int_equal(event_base_once(world.base, -1, EV_TIMEOUT, break_loop, NULL, NULL), 0);
+	pthread_join(world.thread, NULL);
+}
+
 static int open_server(struct pep_control **ret)
 {
 	const struct pep_control_params params = {world.path, (gid_t)-1, commands, &world};
@@ -129,8 +144,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	event_base_loopbreak(world.base);
-	pthread_join(world.thread, NULL);
+	stop_loop();
 	pep_control_free(world.control);
 	if (world.waiting) /* an answer after the end goes nowhere and frees the request */
 		pep_control_ok(world.waiting, NULL);
@@ -376,8 +390,7 @@ static void test_stale_socket(void **state)
 	(void)state;
 	assert_int_equal(open_server(&second), -EADDRINUSE); /* it lives */
 	assert_null(second);
-	event_base_loopbreak(world.base);
-	pthread_join(world.thread, NULL);
+	stop_loop();
 	pep_control_free(world.control);
 	/* a socket file that a killed daemon has left */
 	{
