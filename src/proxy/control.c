@@ -40,6 +40,7 @@ struct pep_control {
 	struct pep_control_params params;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	struct evconnlistener *listener;
+	struct event *resume; /* accept() failed: the listener rests until then */
 	LIST_HEAD(, client) clients;
 	unsigned int n_clients;
 };
@@ -346,6 +347,25 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 		client_refuse(client, "too many control clients");
 }
 
+/* No descriptor or memory: the client waits in the backlog, and we do not spin. */
+static void on_accept_error(struct evconnlistener *listener, void *data)
+{
+	const struct timeval rest = {.tv_usec = 200000};
+	struct pep_control *control = data;
+
+	if (event_add(control->resume, &rest) == 0)
+		evconnlistener_disable(listener);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *data)
+{
+	struct pep_control *control = data;
+
+	(void)fd;
+	(void)what;
+	evconnlistener_enable(control->listener);
+}
+
 /* -- the socket -----------------------------------------------------------------------------------
  */
 
@@ -414,6 +434,12 @@ int pep_control_new(struct event_base *base, const struct pep_control_params *pa
 		pep_control_free(control);
 		return -ENOMEM;
 	}
+	control->resume = evtimer_new(base, on_resume, control);
+	if (!control->resume) {
+		pep_control_free(control);
+		return -ENOMEM;
+	}
+	evconnlistener_set_error_cb(control->listener, on_accept_error);
 	*ret = control;
 	return 0;
 }
@@ -426,6 +452,8 @@ void pep_control_free(struct pep_control *control)
 		return;
 	while ((client = LIST_FIRST(&control->clients)))
 		client_free(client);
+	if (control->resume)
+		event_free(control->resume);
 	if (control->listener)
 		evconnlistener_free(control->listener);
 	unlink(control->path);

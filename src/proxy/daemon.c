@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/stats.h"
+#include "proxy/beliefs.h"
 #include "proxy/clients.h"
 #include "proxy/control.h"
 #include "proxy/local_addrs.h"
@@ -19,8 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HEARTBEAT_MS    500
-#define WORKER_STALL_NS 1000000000u /* a loop turns each 50 ms */
+/* A worker that hangs is ended within STALL + HEARTBEAT + the unit's WatchdogSec: below 2 s. */
+#define HEARTBEAT_MS    200
+#define WORKER_STALL_NS 250000000u  /* a loop turns each 50 ms */
+#define STALL_TOLD_NS   1000000000u /* a busy machine makes shorter ones that are no news */
 #define WATCH_SECONDS   5           /* how often local addresses and controls are looked at again */
 #define MAX_PIPES       256 /* fs.pipe-user-pages-soft admits so many of 256 KiB to a user */
 
@@ -216,12 +219,12 @@ static bool all_workers_turn(struct pep_daemon *daemon)
 	for (unsigned int i = 0; i < daemon->n_workers; i++) {
 		uint64_t tick = pep_worker_last_tick_ns(daemon->workers[i].worker);
 
-		if (now > tick + WORKER_STALL_NS) {
+		if (now > tick + STALL_TOLD_NS)
 			pep_error("worker %u stands still, the watchdog is not fed any more, "
 				  "milliseconds=%llu",
 				  i, (unsigned long long)((now - tick) / 1000000u));
+		if (now > tick + WORKER_STALL_NS)
 			return false;
-		}
 	}
 	return true;
 }
@@ -273,7 +276,10 @@ static void on_watch(evutil_socket_t fd, short what, void *data)
 {
 	(void)fd;
 	(void)what;
-	refresh_local_addrs(data);
+	struct pep_daemon *daemon = data;
+
+	refresh_local_addrs(daemon);
+	pep_beliefs_refresh(daemon->beliefs);
 }
 
 static void on_signal(evutil_socket_t number, short what, void *data)
@@ -299,6 +305,10 @@ static int open_events(struct pep_daemon *daemon)
 	static const int signals[3] = {SIGTERM, SIGINT, SIGHUP};
 	struct timeval heartbeat = {.tv_usec = HEARTBEAT_MS * 1000};
 	struct timeval watch = {.tv_sec = WATCH_SECONDS};
+	uint64_t watchdog_us = pep_notify_watchdog_us();
+
+	if (watchdog_us && watchdog_us / 4 < HEARTBEAT_MS * 1000u)
+		heartbeat.tv_usec = (suseconds_t)(watchdog_us / 4);
 
 	for (int i = 0; i < 3; i++) {
 		daemon->signal_events[i] =
@@ -375,6 +385,7 @@ static int open_workers(struct pep_daemon *daemon)
 	struct pep_worker_params params = {
 		.conf = conf,
 		.stats = daemon->stats,
+		.beliefs = daemon->beliefs,
 		.clients = daemon->clients,
 		.local_addrs = daemon->local_addrs,
 		.max_flows = (daemon->max_flows + conf->workers - 1) / conf->workers,
@@ -479,6 +490,8 @@ static int set_up(struct pep_daemon *daemon)
 	if (!err)
 		err = pep_clients_new(daemon->max_flows * 4, &daemon->clients);
 	if (!err)
+		err = pep_beliefs_new(&daemon->beliefs);
+	if (!err)
 		err = pep_local_addrs_load(&daemon->local_addrs);
 	if (!err)
 		err = open_workers(daemon);
@@ -555,6 +568,7 @@ void pep_daemon_free(struct pep_daemon *daemon)
 		event_base_free(daemon->base);
 	pep_local_addrs_free(daemon->local_addrs);
 	pep_clients_free(daemon->clients);
+	pep_beliefs_free(daemon->beliefs);
 	pep_stats_destroy(daemon->stats);
 	pep_conf_free(daemon->conf);
 	free(daemon);

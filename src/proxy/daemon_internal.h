@@ -14,6 +14,7 @@
 
 struct event;
 struct event_base;
+struct pep_beliefs;
 struct pep_clients;
 
 struct pep_local_addrs;
@@ -32,6 +33,7 @@ struct pep_daemon {
 	uint64_t start_ns;
 	struct event_base *base;
 	struct pep_stats *stats;
+	struct pep_beliefs *beliefs;
 	struct pep_clients *clients;
 	struct pep_local_addrs *local_addrs;
 	struct pep_control *control;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct event_base;
+struct pep_beliefs;
 struct pep_clients;
 struct pep_local_addrs;
 struct pep_flows;
@@ -32,8 +33,9 @@ struct pep_flows_params {
 	struct event_base *base; /* borrowed, like the next four */
 	struct pep_pool *pool;
 	struct pep_stats *stats;
-	struct pep_clients *clients; /* shared by all workers */
-	struct pep_policy *policy;   /* a reference is taken */
+	const struct pep_beliefs *beliefs; /* shared by all workers, like the next */
+	struct pep_clients *clients;       /* shared by all workers */
+	struct pep_policy *policy;         /* a reference is taken */
 	unsigned int worker;
 	uint32_t max_flows;
 };

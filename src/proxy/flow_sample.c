@@ -3,6 +3,7 @@
 #include "proxy/flow_internal.h"
 
 #include "base/stats_sample.h"
+#include "proxy/beliefs.h"
 
 #include <string.h>
 
@@ -97,11 +98,27 @@ static void publish_ccas(struct flow *flow)
 	pep_stats_flow_end(record);
 }
 
+static void publish_beliefs(struct flow *flow)
+{
+	struct pep_stats_flow *record = flow->record;
+	struct pep_stats_belief belief;
+
+	for (int s = 0; record && s < PEP_SEGMENT_COUNT_; s++) {
+		if (strncmp(record->leg[s].cca, "pep_", 4) != 0 ||
+		    pep_beliefs_read(flow->set->params.beliefs, flow->leg[s].fd, &belief) < 0)
+			continue;
+		pep_stats_flow_begin(record);
+		record->leg[s].belief = belief;
+		pep_stats_flow_end(record);
+	}
+}
+
 void flow_sample(struct flow *flow, uint64_t now_ns)
 {
 	struct pep_stats_sample sample = {.now_ns = now_ns};
 
 	publish_ccas(flow);
+	publish_beliefs(flow);
 	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++)
 		sample.fd[s] = flow->leg[s].fd;
 	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++) {

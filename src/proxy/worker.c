@@ -348,6 +348,7 @@ static int open_memory(struct pep_worker *w)
 	struct pep_flows_params flows = {
 		.base = w->base,
 		.stats = p->stats,
+		.beliefs = p->beliefs,
 		.clients = p->clients,
 		.worker = p->index,
 		.max_flows = p->max_flows,

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+struct pep_beliefs;
 struct pep_clients;
 struct pep_local_addrs;
 struct pep_stats;
@@ -21,6 +22,7 @@ struct pep_worker_params {
 	unsigned int index;
 	const struct pep_conf *conf; /* read during pep_worker_new only */
 	struct pep_stats *stats;     /* borrowed, like the next two */
+	const struct pep_beliefs *beliefs;
 	struct pep_clients *clients;
 	const struct pep_local_addrs *local_addrs;
 	uint32_t max_flows; /* this worker's share, like the next two */
