@@ -12,9 +12,9 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
 
-from lib import Lab, Link, paths, radio_trace, state  # noqa: E402  pylint: disable=wrong-import-position
-from lib.framework import timing_lock  # noqa: E402  pylint: disable=wrong-import-position
-from lib.traffic import Iperf  # noqa: E402  pylint: disable=wrong-import-position
+from lib import Lab, Link, paths, radio_trace, state  # noqa: E402
+from lib.framework import timing_lock  # noqa: E402
+from lib.traffic import Iperf  # noqa: E402
 
 WIRED_CONTROL = "cubic"		# of the gateway towards the server; downloads do not use it
 
@@ -40,11 +40,12 @@ def cases(folder):
     return [
         Case("mmwave", "radio 500 Mbit/s, 1 ms, 1 % loss; core 500 Mbit/s, 80 ms, 0.01 % loss",
              "cubic", mmwave_radio, mmwave_core,
-             {"split over end to end": (gain, 10), "split over the slower segment": (of_slower, 0.9)}),
+             {"split over end to end": (gain, 10),
+              "split over the slower segment": (of_slower, 0.9)}),
         Case("mmwave-bbr", "the same path, a server on bbr", "bbr", mmwave_radio, mmwave_core,
              {"split over end to end": (gain, 1)}),
-        Case("lte", f"radio by a synthetic LTE trace, mean {mean / 1e6:.1f} Mbit/s, 30 ms, 0.1 % loss;"
-             " core 100 Mbit/s, 50 ms, 0.01 % loss", "cubic",
+        Case("lte", f"radio by a synthetic LTE trace, mean {mean / 1e6:.1f} Mbit/s, 30 ms, 0.1 % "
+             "loss; core 100 Mbit/s, 50 ms, 0.01 % loss", "cubic",
              Link(rtt="30ms", loss="0.1%", buffer="400KB", seed=31,
                   down={"trace": lte}, up={"rate": "10Mbit"}),
              Link(rate="100Mbit", rtt="50ms", loss="0.01%", buffer="625KB", seed=41),
@@ -52,17 +53,12 @@ def cases(folder):
     ]
 
 
-class Progress:
-    """Lines on stderr, so that stdout has the result only."""
-
-    def __init__(self):
-        self.began = None
-
-    def __call__(self, text):
-        print(f"demo: {text}", file=sys.stderr, flush=True)
+def progress(text):
+    """A line on stderr, so that stdout has the result only."""
+    print(f"demo: {text}", file=sys.stderr, flush=True)
 
 
-def measure(progress, lab, what, sender, receiver, address, options, control=None):
+def measure(lab, what, sender, receiver, address, options, control=None):
     """The receiver fetches from the sender; returns bit/s of payload."""
     lab.restart_links()
     data = Iperf(sender, receiver, address, seconds=options.seconds, omit=options.omit,
@@ -72,25 +68,25 @@ def measure(progress, lab, what, sender, receiver, address, options, control=Non
     return bps
 
 
-def run_case(progress, case, options):
+def run_case(case, options):
     progress(f"case {case.name}: {case.text}; server on {case.server_control}")
     wireless = options.wireless_control
     with timing_lock(), Lab(radio=case.radio, core=case.core,
                             server_control=case.server_control) as lab:
         result = {"name": case.name, "path": case.text}
         result["end_to_end_bps"] = measure(
-            progress, lab, "end to end", lab.srv, lab.ue, lab.srv.addr4, options)
+            lab, "end to end", lab.srv, lab.ue, lab.srv.addr4, options)
         result["wired_bps"] = measure(
-            progress, lab, f"wired segment alone ({case.server_control})", lab.srv, lab.gw,
+            lab, f"wired segment alone ({case.server_control})", lab.srv, lab.gw,
             lab.srv.addr4, options)
         result["wireless_bps"] = measure(
-            progress, lab, f"wireless segment alone ({wireless})", lab.gw, lab.ue, lab.gw.addr4,
+            lab, f"wireless segment alone ({wireless})", lab.gw, lab.ue, lab.gw.addr4,
             options, control=wireless)
         proxy = lab.start_proxy(conf={"leg wireless": {"congestion-control": wireless},
                                       "leg wired": {"congestion-control": WIRED_CONTROL}})
         used = proxy.status()["congestion_control"]
         result["split_bps"] = measure(
-            progress, lab, f"split by edgepepd ({case.server_control} + "
+            lab, f"split by edgepepd ({case.server_control} + "
             f"{used['wireless']['in_use']})", lab.srv, lab.ue, lab.srv.addr4, options)
         split = proxy.counters()["split"]
         if split < 2:	# iperf3's control connection and the transfer
@@ -146,8 +142,8 @@ def print_table(results, targets):
 def parse_options(argv):
     parser = argparse.ArgumentParser(
         prog="./demo", description="Builds edgepep and a lab of network namespaces, and runs real "
-        "transfers over emulated radio and core links: end to end, each segment alone, and split by "
-        "edgepepd. Needs root; installs missing Debian packages.")
+        "transfers over emulated radio and core links: end to end, each segment alone, and split "
+        "by edgepepd. Needs root; installs missing Debian packages.")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--quick", action="store_true",
                         help="short transfers: for a look, not for numbers")
@@ -167,7 +163,6 @@ def parse_options(argv):
 def main(argv):
     parser, options = parse_options(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    progress = Progress()
     results, targets = [], []
     with tempfile.TemporaryDirectory(prefix="edgepep-demo-") as folder:
         chosen = cases(folder)
@@ -179,7 +174,7 @@ def main(argv):
             for case in chosen:
                 if options.case and case.name not in options.case:
                     continue
-                result, met = run_case(progress, case, options)
+                result, met = run_case(case, options)
                 results.append(result)
                 targets += met
         except paths.Missing as missing:

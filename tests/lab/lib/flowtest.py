@@ -2,6 +2,7 @@
 """What the scenarios with a proxy share: variants of the gateway, and one case of a table."""
 
 from . import peer
+from .framework import scenario
 from .link import Link
 from .netns import wait_until
 
@@ -12,8 +13,19 @@ VARIANTS = {
     "-masquerade": {"masquerade": True},
 }
 
+_TEXTS = {"": "", "-conntrack": ", with conntrack", "-masquerade": ", behind MASQUERADE"}
+
 FAMILIES = (4, 6)
 KILO, MEGA = 1 << 10, 1 << 20
+
+
+def each_variant(name, text, **args):
+    """Registers function(t, variant, **args) for each variant, as name + variant."""
+    def register(function):
+        for variant in VARIANTS:
+            scenario(name + variant, text + _TEXTS[variant], variant=variant, **args)(function)
+        return function
+    return register
 
 
 def short_links():

@@ -89,8 +89,9 @@ class Emulator:
         self.command(f"{direction} {change}")
 
     def restart(self):
-        """Script, traces, random numbers and statistics begin again now."""
-        self.command("restart")
+        """Script, traces, random numbers and statistics begin again now; returns time.monotonic()
+        of then."""
+        return float(self.command("restart").split()[1])
 
     def stats(self):
         """{"down": {...}, "up": {...}}: see tests/lab/README.md."""

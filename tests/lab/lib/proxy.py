@@ -7,9 +7,8 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 
-from . import paths
+from . import paths, state
 from .netns import CommandFailed, wait_until
 
 _DEFAULTS = {
@@ -67,8 +66,7 @@ class Proxy:
         self.daemon = daemon
         self.nofile = nofile
         self.process = None
-        self.folder = tempfile.mkdtemp(prefix="edgepep-lab-")
-        os.chmod(self.folder, 0o755)
+        self.folder = state.current().new_folder()
         self.conf_path = os.path.join(self.folder, "edgepep.conf")
         self.log_path = os.path.join(self.folder, "edgepepd.log")
         self.run_dir = os.path.join(self.folder, "run")
@@ -187,4 +185,6 @@ class Proxy:
         if self.rules:
             self.ctl("rules", "down", check=False)
             self.rules = False
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.folder:
+            state.current().drop_folder(self.folder)
+            self.folder = None

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each run has created, written down so that a crashed run can be cleaned up after."""
 
+import atexit
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from . import paths
@@ -29,11 +32,13 @@ class State:
         self.path = os.path.join(paths.STATE, self.run + ".json")
         self.namespaces = []
         self.processes = []
+        self.folders = []
         self._write()
 
     def _write(self):
         data = {"pid": os.getpid(), "start": start_time(os.getpid()),
-                "namespaces": self.namespaces, "processes": self.processes}
+                "namespaces": self.namespaces, "processes": self.processes,
+                "folders": self.folders}
         with open(self.path + ".new", "w", encoding="ascii") as out:
             json.dump(data, out)
         os.rename(self.path + ".new", self.path)
@@ -51,6 +56,19 @@ class State:
         self.processes.append([pid, start_time(pid)])
         self._write()
 
+    def new_folder(self):
+        """A folder for files of this run, readable by everybody."""
+        path = tempfile.mkdtemp(prefix=f"edgepep-lab-{self.run}-")
+        os.chmod(path, 0o755)
+        self.folders.append(path)
+        self._write()
+        return path
+
+    def drop_folder(self, path):
+        shutil.rmtree(path, ignore_errors=True)
+        self.folders.remove(path)
+        self._write()
+
     def close(self):
         if not self.namespaces and os.path.exists(self.path):
             os.unlink(self.path)
@@ -64,6 +82,7 @@ def current():
     global _current
     if _current is None:
         _current = State()
+        atexit.register(close)
     return _current
 
 
@@ -115,6 +134,7 @@ def cleanup_crashed():
                 data = json.load(text)
             pid, start = data["pid"], data["start"]
             namespaces, processes = data["namespaces"], data["processes"]
+            folders = data.get("folders", [])
         except (OSError, ValueError, KeyError):
             lines.append(f"{path}: not readable, left alone")
             continue
@@ -126,6 +146,8 @@ def cleanup_crashed():
         if left:
             lines.append(f"{name[:-5]}: could not delete {' '.join(left)}")
             continue
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
         os.unlink(path)
         lines.append(f"{name[:-5]}: removed {len(namespaces)} namespaces")
     return lines

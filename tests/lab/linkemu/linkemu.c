@@ -104,6 +104,7 @@ static void command(struct emulator *emu, char *line)
 	struct pep_link_change change;
 	char *rest = line;
 	const char *word = strsep(&rest, " ");
+	uint64_t now;
 	unsigned int i;
 	char *text;
 
@@ -112,9 +113,10 @@ static void command(struct emulator *emu, char *line)
 		printf("%s\n", text ? text : "error out of memory");
 		free(text);
 	} else if (!strcmp(line, "restart")) {
+		now = clock_ns();
 		for (i = 0; i < emu->count; i++)
-			pep_link_restart(emu->links[i], clock_ns());
-		printf("ok\n");
+			pep_link_restart(emu->links[i], now);
+		printf("ok %.6f\n", (double)now / 1e9);
 	} else if (!rest || pep_spec_change(rest, &change)) {
 		printf("error expected stats, restart, or NAME CHANGE\n");
 	} else if (!change_links(emu, word, &change)) {

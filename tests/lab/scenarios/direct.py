@@ -5,7 +5,8 @@ from lib import Link, scenario
 from lib.traffic import iperf_bps
 
 
-@scenario("direct-transfer", "plain forwarding through both links reaches the asked rate", timing=True)
+@scenario("direct-transfer", "plain forwarding through both links reaches the asked rate",
+          timing=True)
 def direct_transfer(t):
     with t.lab(radio=Link(rate="500Mbit", rtt="2ms"), core=Link(rate="500Mbit", rtt="20ms")) as lab:
         for family in (4, 6):

@@ -21,7 +21,8 @@ def linkemu_loss(t):
             now = Probes(lab.ue, lab.srv, count=count, interval=0.00005).lost()
             _share(t, f"seed {seed}: lost share up", len(now), count, 0.01)
             if seed in lost:
-                t.check("the same seed loses the same packets", lost[seed] == now, f"{len(now)} lost")
+                t.check("the same seed loses the same packets", lost[seed] == now,
+                        f"{len(now)} lost")
             lost[seed] = now
     t.check("another seed loses others", lost[1] != lost[7])
 
@@ -34,7 +35,8 @@ def linkemu_loss_gso(t):
         octets, packets = (b - a for a, b in zip(before, counters(lab.srv, "core0")))
         links = {role: e.stats()["up"] for role, e in lab.emulators.items()}
     for role, up in links.items():
-        t.check(f"{role}: packets fit the MTU", up["max_packet_bytes"] <= 1500, up["max_packet_bytes"])
+        t.check(f"{role}: packets fit the MTU", up["max_packet_bytes"] <= 1500,
+                up["max_packet_bytes"])
         _share(t, f"{role}: lost share", up["dropped"]["loss"], up["packets_in"], 0.02)
         t.near(f"{role}: mean run of losses", up["dropped"]["loss"] / up["loss_runs"], 1 / 0.98,
                absolute=0.06)
@@ -45,7 +47,8 @@ def linkemu_loss_gso(t):
     t.check("the server gets what the second lets through",
             0 <= packets - links["core"]["packets_out"] <= 20,
             f"{packets} and {links['core']['packets_out']}")
-    t.check("what arrives are single packets", octets / packets <= 1500, f"{octets / packets:.0f} bytes")
+    t.check("what arrives are single packets", octets / packets <= 1500,
+            f"{octets / packets:.0f} bytes")
     t.check("the sender saw the losses", data["end"]["sum_sent"]["retransmits"] > 50)
 
 
@@ -66,7 +69,8 @@ def linkemu_burst_loss(t):
 
 @scenario("linkemu-buffer", "drop-tail buffers hold what was asked, in bytes and in BDP")
 def linkemu_buffer(t):
-    for link in (Link(rate="10Mbit", buffer="100KB"), Link(rate="10Mbit", rtt="40ms", buffer="2BDP")):
+    for link in (Link(rate="10Mbit", buffer="100KB"),
+                 Link(rate="10Mbit", rtt="40ms", buffer="2BDP")):
         name = f"buffer {link.buffer}"
         with t.lab(radio=link) as lab:
             # All at once; the transmitter takes a few while they come in.

@@ -38,7 +38,8 @@ def flows(t):
                 t.equal("--client of another finds none", proxy.ctl_json(
                     "flows", "--client=192.0.2.1")["flows"], [])
                 shown = proxy.ctl("flows").stdout
-                t.check("the list names the server's port", str(listener.port) in shown, shown[:200])
+                t.check("the list names the server's port", str(listener.port) in shown,
+                        shown[:200])
                 case.counted("closed.killed", lambda: proxy.ctl("flows", "kill", flow["id"]))
                 t.equal("the client sees", client.receive()[1], "ECONNRESET")
                 t.equal("the server sees", server.receive()[1], "ECONNRESET")
@@ -61,7 +62,8 @@ def flows(t):
                 len(stopped.stderr.strip().splitlines()) == 1, (stopped.returncode, stopped.stderr))
 
 
-@scenario("ctl-reload", "reload: new flows get the new configuration, old ones stay; errors change nothing")
+@scenario("ctl-reload", "reload: new flows get the new configuration, old ones stay; errors change "
+          "nothing")
 def reload(t):
     with t.lab(**short_links()) as lab:
         proxy = lab.start_proxy()
@@ -90,7 +92,8 @@ def reload(t):
                     (failed.returncode, failed.stderr))
             proxy.write_conf()
             newest = case.pair(listener)
-            t.equal("flows after it", _flow_of(proxy, newest[0].name()[1])["wireless"]["cca"], "reno")
+            flow = _flow_of(proxy, newest[0].name()[1])
+            t.equal("flows after it", flow["wireless"]["cca"], "reno")
             for client, server in (old, new, newest):
                 client.close()
                 server.close()
@@ -118,7 +121,8 @@ def bypass(t):
                     server.close()
 
 
-@scenario("ctl-drain", "drain: no new flows, open ones finish with every byte, then the daemon ends")
+@scenario("ctl-drain", "drain: no new flows, open ones finish with every byte, then the daemon "
+          "ends")
 def drain(t):
     with t.lab(**short_links()) as lab:
         proxy = lab.start_proxy()
@@ -141,7 +145,8 @@ def drain(t):
             client.close()
             wait_until(lambda: not proxy.alive(), 5, "the daemon ends with its last flow")
             t.equal("exit code", proxy.process.returncode, 0)
-            case.data("a direct flow goes on", peer.exchange(direct[1], direct[0], octets)[0], octets)
+            got = peer.exchange(direct[1], direct[0], octets)[0]
+            case.data("a direct flow goes on", got, octets)
             after = case.pair(listener)
             case.data("a new flow goes end to end", peer.exchange(after[1], after[0], octets)[0],
                       octets)

@@ -4,17 +4,7 @@
 import time
 
 from lib import peer, scenario, wait_until
-from lib.flowtest import FAMILIES, KILO, MEGA, VARIANTS, short_links
-
-
-def _each_variant(name, text):
-    def register(function):
-        for suffix in VARIANTS:
-            scenario(name + suffix, text + {"": "", "-conntrack": ", with conntrack",
-                                            "-masquerade": ", behind MASQUERADE"}[suffix],
-                     variant=suffix)(function)
-        return function
-    return register
+from lib.flowtest import FAMILIES, KILO, MEGA, VARIANTS, each_variant, short_links
 
 
 def _moves_data(t, name, client, server, size=256 * KILO):
@@ -34,7 +24,7 @@ def _direct_flow(t, lab, family, name):
     return took
 
 
-@_each_variant("proxy-older-flows", "flows older than rules and daemon go on, through up and down")
+@each_variant("proxy-older-flows", "flows older than rules and daemon go on, through up and down")
 def older_flows(t, variant):
     with t.lab(**short_links(), **VARIANTS[variant]) as lab:
         listeners = [peer.Listener(lab.srv, family) for family in FAMILIES]
@@ -64,7 +54,7 @@ def older_flows(t, variant):
             listener.close()
 
 
-@_each_variant("proxy-absent", "rules without a daemon: new flows go end to end (fail-open)")
+@each_variant("proxy-absent", "rules without a daemon: new flows go end to end (fail-open)")
 def absent(t, variant):
     with t.lab(**short_links(), **VARIANTS[variant]) as lab:
         lab.start_proxy(daemon=False)
@@ -90,7 +80,7 @@ def fail_closed(t):
         t.check("they are split", proxy.counters()["split"] >= 2)
 
 
-@_each_variant("proxy-killed", "kill -9: cut flows see RST, new ones go direct at once, a new daemon takes over")
+@each_variant("proxy-killed", "kill -9: cut flows see RST, new ones go direct at once")
 def killed(t, variant):
     with t.lab(**short_links(), **VARIANTS[variant]) as lab:
         proxy = lab.start_proxy()
@@ -129,7 +119,7 @@ def same_port_after_kill(t):
         proxy = lab.start_proxy()
         for family in FAMILIES:
             with t.group(f"IPv{family}"), peer.Listener(lab.srv, family) as listener:
-                # The server closes first: the gateway is left with TIME_WAIT of the client's address.
+                # The server closes first: the gateway is left with a TIME_WAIT of the client.
                 client, server = peer.pair(lab.ue, listener, source_port=4747)
                 server.close()
                 t.equal("end of the split flow", client.receive(), (b"", peer.FIN))

@@ -49,7 +49,7 @@ def keepalive(t):
             kept_server.close()
 
 
-@scenario("proxy-half-close-timeout", "a half-closed flow lives while it moves, and ends when silent")
+@scenario("proxy-half-close-timeout", "a half-closed flow lives while it moves, ends when silent")
 def half_close_timeout(t):
     with t.lab(**short_links()) as lab:
         proxy = lab.start_proxy(conf={"half-close-timeout": "2s"})
@@ -134,7 +134,7 @@ def flow_limits(t):
                         server.close()
 
 
-@scenario("proxy-descriptors", "few file descriptors: new flows are turned away, the daemon recovers")
+@scenario("proxy-descriptors", "few file descriptors: new flows go end to end, then it recovers")
 def descriptors(t):
     with t.lab(**short_links()) as lab:
         proxy = lab.start_proxy(conf={"workers": 1}, nofile=200)

@@ -45,7 +45,7 @@ def early_sends_first(c):
         c.lab.emulators["core"].set("delay 3ms")
 
 
-@scenario("proxy-early", "accept = early: the same data and ends; a failed connect resets the client")
+@scenario("proxy-early", "accept = early: same data and ends; a failed connect resets the client")
 def early(t):
     with t.lab(**short_links()) as lab:
         proxy = lab.start_proxy(conf={"accept": "early", "connect-timeout": "1500ms"})

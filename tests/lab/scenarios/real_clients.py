@@ -5,7 +5,7 @@ import os
 import tempfile
 
 from lib import paths, peer, scenario, wait_until
-from lib.flowtest import FAMILIES, MEGA, VARIANTS, short_links
+from lib.flowtest import FAMILIES, MEGA, VARIANTS, each_variant, short_links
 from lib.traffic import iperf_bps
 
 _NGINX = """
@@ -17,7 +17,8 @@ events {{ worker_connections 512; }}
 http {{
     access_log {folder}/access.log;
     client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
     server {{
         listen 80; listen [::]:80;
         root {folder}/www;
@@ -47,7 +48,8 @@ def _logged(folder):
         return [line.split()[0] for line in text]
 
 
-def _curl(t, variant):
+@each_variant("curl-nginx", "curl against nginx: digests, addresses, 64 in parallel")
+def curl_nginx(t, variant):
     octets = peer.data(20 * MEGA, 4)
     curl = paths.needed("curl", "curl")
     with tempfile.TemporaryDirectory(prefix="edgepep-lab-") as folder, \
@@ -82,8 +84,9 @@ def _curl(t, variant):
                 t.equal("a refused port: curl says so", refused.returncode, 7)
 
 
-def _iperf(t, variant):
-    with t.lab(**short_links(), **VARIANTS[variant]) as lab:
+@scenario("iperf3", "iperf3 in both directions, 1 and 8 streams")
+def iperf3(t):
+    with t.lab(**short_links()) as lab:
         proxy = lab.start_proxy()
         for family in FAMILIES:
             for reverse in (False, True):
@@ -94,10 +97,3 @@ def _iperf(t, variant):
                                     reverse=reverse, parallel=parallel)
                     t.check(f"{name}: data moves", bps > 20e6, f"{bps / 1e6:.0f} Mbit/s")
                     t.equal(f"{name}: split", proxy.counters()["split"] - before, parallel + 1)
-
-
-for _suffix in VARIANTS:
-    _text = {"": "", "-conntrack": ", with conntrack", "-masquerade": ", behind MASQUERADE"}[_suffix]
-    scenario("curl-nginx" + _suffix, "curl against nginx: digests, addresses, 64 in parallel" + _text,
-             variant=_suffix)(_curl)
-scenario("iperf3", "iperf3 in both directions, 1 and 8 streams", variant="")(_iperf)

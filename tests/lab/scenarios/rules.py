@@ -5,7 +5,7 @@ import os
 import re
 
 from lib import scenario
-from lib.flowtest import VARIANTS
+from lib.flowtest import VARIANTS, each_variant
 
 _COMMANDS = (
     ("iptables-save", "-c"), ("ip6tables-save", "-c"),
@@ -58,7 +58,8 @@ def _same(t, name, before, after):
                 f"gone: {sorted(old - new)[:3]}, new: {sorted(new - old)[:3]}")
 
 
-def _identity(t, variant):
+@each_variant("rules-identity", "rules up and down leave tables, routes and sysctls as they were")
+def identity(t, variant):
     with t.lab(**VARIANTS[variant]) as lab:
         gw = lab.gw
         # Rules and marks of somebody else, which must survive.
@@ -94,13 +95,6 @@ def _identity(t, variant):
         after = snapshot(gw)
         for key in ("iptables-save -c", "ip6tables-save -c", "ip rule", "ip -6 rule"):
             _same(t, "down after a crash", {key: before[key]}, after)
-
-
-for _suffix in VARIANTS:
-    scenario("rules-identity" + _suffix, "rules up and down leave tables, routes and sysctls as "
-             "they were" + {"": "", "-conntrack": ", with conntrack",
-                            "-masquerade": ", beside MASQUERADE"}[_suffix],
-             variant=_suffix)(_identity)
 
 
 @scenario("rules-errors", "wrong interface, wrong configuration: one clear line and exit code 2")
