@@ -258,3 +258,15 @@ void metrics_collect_worker_histogram(const struct metrics_row *row,
 				  in_ns(h));
 	}
 }
+
+/* row->arg is the wireless one; the wired one follows it in the enum. */
+void metrics_collect_segment_gauge(const struct metrics_row *row,
+				   const struct pep_metrics_input *in,
+				   const struct metrics_family *f)
+{
+	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++) {
+		struct metrics_labels l = {{{"segment", pep_segment_name((enum pep_segment)s)}}};
+
+		value(row, f, &l, pep_stats_word_get(&in->totals->gauges[row->arg + s]));
+	}
+}

@@ -68,5 +68,6 @@ metrics_collector metrics_collect_payload, metrics_collect_per_cca;
 metrics_collector metrics_collect_per_segment;
 metrics_collector metrics_collect_limited, metrics_collect_segment_histogram;
 metrics_collector metrics_collect_histogram, metrics_collect_worker_histogram;
+metrics_collector metrics_collect_segment_gauge;
 
 #endif

@@ -84,6 +84,11 @@ enum pep_gauge {
 	PEP_GAUGE_HELD_UPLINK_BYTES,
 	PEP_GAUGE_PIPES_USED,
 	PEP_GAUGE_PIPES_IDLE, /* in the pool */
+	/* Queues in the sockets of the legs, wireless then wired, as last sampled. */
+	PEP_GAUGE_UNREAD_WIRELESS_BYTES, /* came in, the relay has not read them */
+	PEP_GAUGE_UNREAD_WIRED_BYTES,
+	PEP_GAUGE_NOTSENT_WIRELESS_BYTES, /* taken from the relay, never sent yet */
+	PEP_GAUGE_NOTSENT_WIRED_BYTES,
 	PEP_GAUGE_COUNT_,
 };
 
@@ -166,6 +171,7 @@ struct pep_stats_leg {
 	uint8_t cca_slot;              /* pep_stats_cca() of it */
 	uint8_t fallback;              /* 1: another one had been asked for */
 	uint16_t local_port;           /* of our own end where it differs, else 0 */
+	uint64_t unread_bytes; /* in the socket, not read by the relay, at the last sample */
 	struct pep_stats_tcp tcp;
 	struct pep_stats_belief belief;
 };
@@ -356,6 +362,10 @@ const uint64_t *pep_histogram_bounds(enum pep_histogram histogram);
 
 /** Class of an errno that connect() gave. */
 enum pep_connect_failure pep_connect_failure_from_errno(int error);
+
+/** Changes the sums of the legs' queues by @flow's, in (@sign 1) or out (-1). For stats*.c. */
+void pep_stats_count_queues(struct pep_stats_worker *w, const struct pep_stats_flow *flow,
+			    int sign);
 
 /*
  * Flow records.

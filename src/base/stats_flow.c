@@ -82,6 +82,23 @@ struct pep_stats_flow *pep_stats_flow_acquire(struct pep_stats_worker *w)
 	return flow;
 }
 
+void pep_stats_count_queues(struct pep_stats_worker *w, const struct pep_stats_flow *flow, int sign)
+{
+	static const enum pep_gauge unread[PEP_SEGMENT_COUNT_] = {
+		[PEP_SEGMENT_WIRELESS] = PEP_GAUGE_UNREAD_WIRELESS_BYTES,
+		[PEP_SEGMENT_WIRED] = PEP_GAUGE_UNREAD_WIRED_BYTES,
+	};
+	static const enum pep_gauge notsent[PEP_SEGMENT_COUNT_] = {
+		[PEP_SEGMENT_WIRELESS] = PEP_GAUGE_NOTSENT_WIRELESS_BYTES,
+		[PEP_SEGMENT_WIRED] = PEP_GAUGE_NOTSENT_WIRED_BYTES,
+	};
+
+	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++) {
+		pep_stats_gauge_add(w, unread[s], sign * (int64_t)flow->leg[s].unread_bytes);
+		pep_stats_gauge_add(w, notsent[s], sign * (int64_t)flow->leg[s].tcp.notsent_bytes);
+	}
+}
+
 static void observe_close(struct pep_stats_worker *w, const struct pep_stats_flow *flow)
 {
 	static const enum pep_histogram min_rtt[PEP_SEGMENT_COUNT_] = {
@@ -135,6 +152,7 @@ void pep_stats_flow_release(struct pep_stats_worker *w, struct pep_stats_flow *f
 		flow->end_ns = flow->start_ns;
 	end(flow);
 
+	pep_stats_count_queues(w, flow, -1);
 	observe_close(w, flow);
 	keep_closed(w, flow);
 

@@ -84,9 +84,10 @@ static json_t *belief_json(const struct pep_stats_belief *b)
 
 static json_t *leg_json(const struct pep_stats_leg *leg)
 {
-	return json_pack("{s:s, s:b, s:i, s:o, s:o}", "cca", leg->cca, "cca_fallback",
-			 (int)leg->fallback, "local_port", (int)leg->local_port, "tcp",
-			 tcp_json(&leg->tcp), "belief", belief_json(&leg->belief));
+	return json_pack("{s:s, s:b, s:i, s:o, s:o, s:o}", "cca", leg->cca, "cca_fallback",
+			 (int)leg->fallback, "local_port", (int)leg->local_port, "unread_bytes",
+			 integer(leg->unread_bytes), "tcp", tcp_json(&leg->tcp), "belief",
+			 belief_json(&leg->belief));
 }
 
 static json_t *path_json(const struct pep_stats_path *path)

@@ -73,6 +73,7 @@ void pep_stats_flow_sample(struct pep_stats_worker *w, struct pep_stats_flow *fl
 {
 	struct pep_stats_tcp before[PEP_SEGMENT_COUNT_], after[PEP_SEGMENT_COUNT_];
 	struct pep_stats_path path[PEP_DIRECTION_COUNT_];
+	uint64_t unread[PEP_SEGMENT_COUNT_];
 
 	if (!flow) {
 		struct pep_attribution_input unused;
@@ -90,14 +91,23 @@ void pep_stats_flow_sample(struct pep_stats_worker *w, struct pep_stats_flow *fl
 		count_leg(w, (enum pep_segment)s, flow->leg[s].cca_slot, &before[s], &after[s]);
 	}
 	memcpy(path, flow->path, sizeof(path));
-	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++)
+	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++) {
+		enum pep_segment reading = pep_direction_reading((enum pep_direction)d);
+
+		unread[reading] =
+			delta(sample->path[d].relay->total_in, after[reading].bytes_received);
 		judge_path(w, (enum pep_direction)d, sample, before, after, &path[d]);
+	}
+	pep_stats_count_queues(w, flow, -1);
 
 	pep_stats_flow_begin(flow);
-	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++)
+	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++) {
 		flow->leg[s].tcp = after[s];
+		flow->leg[s].unread_bytes = unread[s];
+	}
 	memcpy(flow->path, path, sizeof(path));
 	flow->sample_ns = sample->now_ns;
 	pep_stats_flow_end(flow);
+	pep_stats_count_queues(w, flow, 1);
 	pep_stats_add(w, PEP_COUNTER_SAMPLES, 1);
 }

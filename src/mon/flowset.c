@@ -240,7 +240,7 @@ const char *pep_flowset_sort_name(enum pep_flowset_sort sort)
 		[PEP_FLOWSET_SORT_RATE] = "rate",
 		[PEP_FLOWSET_SORT_BYTES] = "bytes",
 		[PEP_FLOWSET_SORT_AGE] = "age",
-		[PEP_FLOWSET_SORT_HELD] = "held",
+		[PEP_FLOWSET_SORT_QUEUED] = "queued",
 		[PEP_FLOWSET_SORT_WIRELESS_RTT] = "wireless_rtt",
 		[PEP_FLOWSET_SORT_WIRED_RTT] = "wired_rtt",
 		[PEP_FLOWSET_SORT_RETRANSMITTED] = "retransmitted",
@@ -253,6 +253,8 @@ static uint64_t key_of(const struct pep_stats_flow *f, enum pep_flowset_sort sor
 {
 	const struct pep_stats_path *down = &f->path[PEP_DIRECTION_DOWNLINK];
 	const struct pep_stats_path *up = &f->path[PEP_DIRECTION_UPLINK];
+	const struct pep_stats_leg *wireless = &f->leg[PEP_SEGMENT_WIRELESS];
+	const struct pep_stats_leg *wired = &f->leg[PEP_SEGMENT_WIRED];
 
 	switch (sort) {
 	case PEP_FLOWSET_SORT_RATE:
@@ -262,15 +264,15 @@ static uint64_t key_of(const struct pep_stats_flow *f, enum pep_flowset_sort sor
 		return down->bytes + up->bytes;
 	case PEP_FLOWSET_SORT_AGE:
 		return UINT64_MAX - f->start_ns;
-	case PEP_FLOWSET_SORT_HELD:
-		return down->held_bytes + up->held_bytes;
+	case PEP_FLOWSET_SORT_QUEUED:
+		return down->held_bytes + up->held_bytes + wireless->unread_bytes +
+		       wireless->tcp.notsent_bytes + wired->unread_bytes + wired->tcp.notsent_bytes;
 	case PEP_FLOWSET_SORT_WIRELESS_RTT:
-		return f->leg[PEP_SEGMENT_WIRELESS].tcp.srtt_us;
+		return wireless->tcp.srtt_us;
 	case PEP_FLOWSET_SORT_WIRED_RTT:
-		return f->leg[PEP_SEGMENT_WIRED].tcp.srtt_us;
+		return wired->tcp.srtt_us;
 	case PEP_FLOWSET_SORT_RETRANSMITTED:
-		return f->leg[PEP_SEGMENT_WIRELESS].tcp.bytes_retrans +
-		       f->leg[PEP_SEGMENT_WIRED].tcp.bytes_retrans;
+		return wireless->tcp.bytes_retrans + wired->tcp.bytes_retrans;
 	}
 	return total_rate(f);
 }

@@ -25,7 +25,8 @@ struct sample {
 	uint64_t sent[PEP_SEGMENT_COUNT_], retransmitted[PEP_SEGMENT_COUNT_];
 	uint64_t rtt_sum_ns[PEP_SEGMENT_COUNT_], rtt_count[PEP_SEGMENT_COUNT_];
 	uint64_t limited_ns[PEP_DIRECTION_COUNT_][PEP_LIMIT_COUNT_];
-	uint64_t held[PEP_DIRECTION_COUNT_];
+	uint64_t held[PEP_DIRECTION_COUNT_];   /* by the relay */
+	uint64_t queued[PEP_DIRECTION_COUNT_]; /* the same and what waits in the sockets */
 	uint64_t flows, pending, split, bypassed, refused, closed, connect_failures;
 	uint32_t min_rtt_us[PEP_SEGMENT_COUNT_];
 };
@@ -98,6 +99,24 @@ static void fill_segment(struct sample *s, int segment, const struct pep_stats_b
 	s->rtt_count[segment] = sum(h->buckets, PEP_STATS_MAX_BUCKETS + 1);
 }
 
+static void fill_queues(struct sample *s, const pep_stats_word *gauges)
+{
+	static const enum pep_gauge parts[PEP_DIRECTION_COUNT_][3] = {
+		[PEP_DIRECTION_DOWNLINK] = {PEP_GAUGE_HELD_DOWNLINK_BYTES,
+					    PEP_GAUGE_UNREAD_WIRED_BYTES,
+					    PEP_GAUGE_NOTSENT_WIRELESS_BYTES},
+		[PEP_DIRECTION_UPLINK] = {PEP_GAUGE_HELD_UPLINK_BYTES,
+					  PEP_GAUGE_UNREAD_WIRELESS_BYTES,
+					  PEP_GAUGE_NOTSENT_WIRED_BYTES},
+	};
+
+	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++) {
+		s->held[d] = pep_stats_word_get(&gauges[parts[d][0]]);
+		for (int i = 0; i < 3; i++)
+			s->queued[d] += pep_stats_word_get(&gauges[parts[d][i]]);
+	}
+}
+
 static struct sample *next_sample(struct pep_history *h)
 {
 	struct sample *s = &h->ring[h->count++ % RING];
@@ -129,9 +148,7 @@ void pep_history_push(struct pep_history *h, const struct pep_history_tick *tick
 			s->limited_ns[d][r] = pep_stats_word_get(&t->limited_ns[segment][d][r]);
 		}
 	}
-	s->held[PEP_DIRECTION_DOWNLINK] =
-		pep_stats_word_get(&t->gauges[PEP_GAUGE_HELD_DOWNLINK_BYTES]);
-	s->held[PEP_DIRECTION_UPLINK] = pep_stats_word_get(&t->gauges[PEP_GAUGE_HELD_UPLINK_BYTES]);
+	fill_queues(s, t->gauges);
 	s->flows = pep_stats_word_get(&t->gauges[PEP_GAUGE_FLOWS]);
 	s->pending = pep_stats_word_get(&t->gauges[PEP_GAUGE_PENDING]);
 	s->split = pep_stats_word_get(&t->counters[PEP_COUNTER_FLOWS_SPLIT]);
@@ -236,6 +253,12 @@ static json_t *value_held(const struct span *s, int a, int b)
 	return json_integer((json_int_t)s->now->held[a]);
 }
 
+static json_t *value_queued(const struct span *s, int a, int b)
+{
+	(void)b;
+	return json_integer((json_int_t)s->now->queued[a]);
+}
+
 static json_t *value_flows(const struct span *s, int a, int b)
 {
 	(void)a;
@@ -329,22 +352,25 @@ json_t *pep_history_json(const struct pep_history *h, unsigned int seconds)
 
 	for (uint64_t back = n; times && back-- > 0;)
 		json_array_append_new(times, json_real((double)sample_at(h, back)->real_ns / 1e9));
-	return json_pack(
-		"{s:i, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o,"
-		" s:o}",
-		"interval_seconds", 1, "time", times, "wireless",
-		segment_columns(h, n, PEP_SEGMENT_WIRELESS), "wired",
-		segment_columns(h, n, PEP_SEGMENT_WIRED), "held_bytes", "downlink",
-		column(h, n, value_held, PEP_DIRECTION_DOWNLINK, 0), "uplink",
-		column(h, n, value_held, PEP_DIRECTION_UPLINK, 0), "limited_flows", "downlink",
-		limit_columns(h, n, PEP_DIRECTION_DOWNLINK), "uplink",
-		limit_columns(h, n, PEP_DIRECTION_UPLINK), "flows", column(h, n, value_flows, 0, 0),
-		"flows_pending", column(h, n, value_pending, 0, 0), "new_flows_per_second",
-		column(h, n, value_events, EVENT_SPLIT, 0), "bypassed_flows_per_second",
-		column(h, n, value_events, EVENT_BYPASSED, 0), "refused_flows_per_second",
-		column(h, n, value_events, EVENT_REFUSED, 0), "closed_flows_per_second",
-		column(h, n, value_events, EVENT_CLOSED, 0), "connect_failures_per_second",
-		column(h, n, value_events, EVENT_FAILED, 0));
+	return json_pack("{s:i, s:o, s:o, s:o, s:{s:o, s:o}, s:{s:o, s:o}, s:{s:o, s:o}, s:o, s:o, "
+			 "s:o, s:o, s:o, s:o,"
+			 " s:o}",
+			 "interval_seconds", 1, "time", times, "wireless",
+			 segment_columns(h, n, PEP_SEGMENT_WIRELESS), "wired",
+			 segment_columns(h, n, PEP_SEGMENT_WIRED), "held_bytes", "downlink",
+			 column(h, n, value_held, PEP_DIRECTION_DOWNLINK, 0), "uplink",
+			 column(h, n, value_held, PEP_DIRECTION_UPLINK, 0), "queued_bytes",
+			 "downlink", column(h, n, value_queued, PEP_DIRECTION_DOWNLINK, 0),
+			 "uplink", column(h, n, value_queued, PEP_DIRECTION_UPLINK, 0),
+			 "limited_flows", "downlink", limit_columns(h, n, PEP_DIRECTION_DOWNLINK),
+			 "uplink", limit_columns(h, n, PEP_DIRECTION_UPLINK), "flows",
+			 column(h, n, value_flows, 0, 0), "flows_pending",
+			 column(h, n, value_pending, 0, 0), "new_flows_per_second",
+			 column(h, n, value_events, EVENT_SPLIT, 0), "bypassed_flows_per_second",
+			 column(h, n, value_events, EVENT_BYPASSED, 0), "refused_flows_per_second",
+			 column(h, n, value_events, EVENT_REFUSED, 0), "closed_flows_per_second",
+			 column(h, n, value_events, EVENT_CLOSED, 0), "connect_failures_per_second",
+			 column(h, n, value_events, EVENT_FAILED, 0));
 }
 
 static json_t *segment_now(const struct span *span, int s)
@@ -386,14 +412,16 @@ json_t *pep_history_segments_json(const struct pep_history *h, unsigned int seco
 		span.before = base_of(h, 0, seconds);
 		span.tcp_before = base_of(h, 0, seconds > TCP_SECONDS ? seconds : TCP_SECONDS);
 	}
-	return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:o, s:o}, s:I}", "up",
-			 (int)span.now->valid, "time", json_real((double)span.now->real_ns / 1e9),
-			 "interval_seconds",
+	return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:o, s:o}, s:I}",
+			 "up", (int)span.now->valid, "time",
+			 json_real((double)span.now->real_ns / 1e9), "interval_seconds",
 			 json_real((double)(span.now->mono_ns - span.before->mono_ns) / 1e9),
 			 "wireless", segment_now(&span, PEP_SEGMENT_WIRELESS), "wired",
 			 segment_now(&span, PEP_SEGMENT_WIRED), "held_bytes", "downlink",
 			 (json_int_t)span.now->held[PEP_DIRECTION_DOWNLINK], "uplink",
-			 (json_int_t)span.now->held[PEP_DIRECTION_UPLINK], "limited_flows",
+			 (json_int_t)span.now->held[PEP_DIRECTION_UPLINK], "queued_bytes",
+			 "downlink", (json_int_t)span.now->queued[PEP_DIRECTION_DOWNLINK], "uplink",
+			 (json_int_t)span.now->queued[PEP_DIRECTION_UPLINK], "limited_flows",
 			 "downlink", limits_now(&span, PEP_DIRECTION_DOWNLINK), "uplink",
 			 limits_now(&span, PEP_DIRECTION_UPLINK), "flows",
 			 (json_int_t)span.now->flows);

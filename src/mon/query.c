@@ -120,7 +120,7 @@ static const struct parameter {
 	{"seconds", PEP_QUERY_SECONDS, set_seconds, "a whole number from 1 to 600"},
 	{"limit", PEP_QUERY_FLOWS, set_limit, "a whole number from 1 to 500"},
 	{"sort", PEP_QUERY_FLOWS, set_sort,
-	 "rate, bytes, age, held, wireless_rtt, wired_rtt or retransmitted"},
+	 "rate, bytes, age, queued, wireless_rtt, wired_rtt or retransmitted"},
 	{"order", PEP_QUERY_FLOWS, set_order, "asc or desc"},
 	{"client", PEP_QUERY_FLOWS, set_client, "an IPv4 or IPv6 address"},
 	{"state", PEP_QUERY_FLOWS, set_state, "live or closed"},

@@ -20,7 +20,7 @@ struct evidence {
 	uint32_t bursts;
 	uint32_t segments, rcv_mss, ooo, rcv_ssthresh;
 	uint64_t busy_ms, rwnd_ms, sndbuf_ms;
-	uint32_t notsent_before, notsent_after, snd_wnd, unacked;
+	uint32_t notsent_before, notsent_after, snd_wnd, unacked, cwnd;
 	enum pep_limit downlink, uplink;
 };
 
@@ -48,6 +48,11 @@ static const struct evidence rows[] = {
 	 .notsent_after = 90000, .busy_ms = 1000, SINK},
 	{"relay blocked, peer's window in the way", FULL(100), OPEN_WND, .blocked_ms = 1000,
 	 .busy_ms = 1000, .rwnd_ms = 800, SAME(RECEIVER)},
+	{"relay blocked, peer's window opens in small steps", FULL(100), .rcv_ssthresh = 4000000,
+	 .snd_wnd = 10000, .cwnd = 26, .blocked_ms = 1000, .busy_ms = 1000, .rwnd_ms = 400,
+	 SAME(RECEIVER)},
+	{"relay blocked, peer's window in the way for a moment", FULL(800), OPEN_WND, .cwnd = 100,
+	 .blocked_ms = 1000, .busy_ms = 1000, .rwnd_ms = 300, SINK},
 	{"relay blocked, peer's window shut", .rcv_ssthresh = 4000000, .blocked_ms = 1000,
 	 .snd_wnd = 0, .notsent_after = 5000, SAME(RECEIVER)},
 	{"relay blocked, yet the socket starved", FULL(800), OPEN_WND, .blocked_ms = 900,
@@ -105,6 +110,7 @@ static void verdicts(void **state)
 			sa.notsent_bytes = e->notsent_after;
 			sa.snd_wnd = e->snd_wnd;
 			sa.unacked = e->unacked;
+			sa.cwnd = e->cwnd;
 
 			got = pep_attribution_judge(&in);
 			if (got != want)

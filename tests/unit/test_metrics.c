@@ -62,6 +62,7 @@ static void names_follow_the_rules(void **state)
 					     "segment",
 					     "direction",
 					     "worker",
+					     "segment",
 					     "segment, cca",
 					     "segment, direction, class",
 					     "segment, direction, reason"};

@@ -89,7 +89,7 @@ function drawCharts() {
   charts.up.draw(time, pair('uplink_bytes_per_second'));
   charts.rtt.draw(time, [wireless.rtt_seconds, wireless.min_rtt_seconds, wired.rtt_seconds, wired.min_rtt_seconds]);
   charts.retrans.draw(time, pair('retransmitted_share'));
-  charts.held.draw(time, [history.held_bytes.downlink, history.held_bytes.uplink]);
+  charts.held.draw(time, [history.queued_bytes.downlink, history.queued_bytes.uplink]);
   charts.flows.draw(time, [history.flows, history.new_flows_per_second, history.bypassed_flows_per_second]);
   charts.limits.draw(time, LIMITS.map((name) => history.limited_flows[limitDirection][name]));
 }
@@ -113,7 +113,7 @@ function drawStrip() {
     $(`${segment}-min-rtt`).textContent = format.time(recent(columns.min_rtt_seconds));
     $(`${segment}-retrans`).textContent = format.share(recent(columns.retransmitted_share));
   }
-  const held = [last(history.held_bytes.downlink), last(history.held_bytes.uplink)];
+  const held = [last(history.queued_bytes.downlink), last(history.queued_bytes.uplink)];
   $('held').textContent = held[0] == null ? '-' : format.bytes(held[0] + held[1]);
   $('new').textContent = format.perSecond(last(history.new_flows_per_second));
   $('bypassed').textContent = format.perSecond(last(history.bypassed_flows_per_second));
@@ -165,6 +165,7 @@ function drawStatus(status) {
 /* ---- the table ----------------------------------------------------------------------------------- */
 
 const share = (leg) => leg.tcp && leg.tcp.bytes_sent ? leg.tcp.bytes_retrans / leg.tcp.bytes_sent : null;
+const queued = (f) => f.downlink.held_bytes + f.uplink.held_bytes + [f.wireless, f.wired].reduce((sum, leg) => sum + leg.unread_bytes + (leg.tcp ? leg.tcp.notsent_bytes : 0), 0);
 const us = (v) => v ? v / 1e6 : null;
 
 function element(tag, className, ...children) {
@@ -190,7 +191,7 @@ const COLUMNS = [
   { title: 'class', left: true, cell: (f) => f.class },
   { title: 'age', sort: 'age', cell: (f) => f.close_reason ? `${format.duration(f.age_seconds)}, ${f.close_reason}` : format.duration(f.age_seconds) },
   { title: '\u2193 / \u2191', first: true, sort: 'rate', cell: (f) => `${format.rate(f.downlink.bytes_per_second)} / ${format.rate(f.uplink.bytes_per_second)}` },
-  { title: 'held', sort: 'held', cell: (f) => format.bytes(f.downlink.held_bytes + f.uplink.held_bytes) },
+  { title: 'queued', sort: 'queued', cell: (f) => format.bytes(queued(f)) },
   { title: 'limited by', left: true, cell: (f) => chip(f[limitDirection].limit) },
   ...legColumns('wireless'), ...legColumns('wired'),
 ];
@@ -262,6 +263,7 @@ const LEG_ROWS = [
   ['pacing rate', (l, t) => t.pacing_rate ? format.rate(t.pacing_rate) : 'none'],
   ['in flight', (l, t) => `${t.unacked} packets`],
   ['not sent yet', (l, t) => format.bytes(t.notsent_bytes)],
+  ['not read by the relay yet', (l) => format.bytes(l.unread_bytes)],
   ['peer\u2019s window', (l, t) => format.bytes(t.snd_wnd)],
   ['acknowledged / received', (l, t) => `${format.bytes(t.bytes_acked)} / ${format.bytes(t.bytes_received)}`],
   ['retransmitted', (l, t) => `${format.bytes(t.bytes_retrans)}, ${format.share(share(l))}`],
