@@ -101,6 +101,22 @@ def own_addresses_refused(c):
     c.counted("split", attempts, by=0)
 
 
+def loop_refused(c):
+    """A wrong route sends our own SYN back to the radio side: refused at the first hop.
+
+    The reset answers our own SYN, so the client only sees that nothing comes.
+    """
+    address, hop, bits = ("fd00:97::1", "fd00:2::1", 128) if c.family == 6 else (
+        "10.97.0.1", "10.2.0.1", 32)
+    c.lab.gw.ip(f"route replace {address}/{bits} via {hop}")
+    try:
+        error = c.counted("refused.loop", lambda: peer.connect_error(
+            c.lab.ue, address, 80, c.family, timeout=0.9))
+        c.t.check("connect()", error in ("ECONNREFUSED", "no answer"), error)
+    finally:
+        c.lab.gw.ip(f"route del {address}/{bits}")
+
+
 # -- data and ends ---------------------------------------------------------------------------------
 
 
@@ -334,11 +350,32 @@ def many_at_once(c):
     c.t.check("all data right", not wrong, wrong[:3])
 
 
+def path_mtu(c):
+    """Smaller MTUs behind the next routers: both legs learn them from ICMP and go on."""
+    def narrow(mtu_core, mtu_radio):
+        v6 = c.family == 6
+        for host, net, interface, mtu in ((c.lab.core, 4, "srv0", mtu_core),
+                                          (c.lab.radio, 1, "ue0", mtu_radio)):
+            host.ip(f"route replace fd00:{net}::/64 dev {interface} proto kernel metric 256 mtu {mtu}"
+                    if v6 else f"route replace 10.{net}.0.0/24 dev {interface} proto kernel "
+                    f"scope link src 10.{net}.0.{1 if net == 4 else 2} mtu {mtu}")
+    octets = peer.data(2 * MEGA, 12)
+    with c.listener() as listener:
+        client, server = c.pair(listener)
+        with client, server:
+            narrow(1400, 1300)
+            try:
+                c.data("uplink", peer.exchange(client, server, octets)[0], octets)
+                c.data("downlink", peer.exchange(server, client, octets)[0], octets)
+            finally:
+                narrow(1500, 1500)
+
+
 WHO = (source_kept, same_port_to_two_servers, port_taken, dscp_copied, mptcp_bypassed,
-       own_addresses_refused)
+       own_addresses_refused, loop_refused)
 DATA = (both_ways_at_once, fin_client_first, fin_server_first, half_close_client,
         half_close_server, reset_by_client, reset_by_server, data_then_reset, abort_midway,
-        close_with_slow_reader, many_at_once)
+        close_with_slow_reader, many_at_once, path_mtu)
 CONNECT = (refused, unreachable, silent_server)
 AGAIN = (reconnect_after_client_closed, reconnect_after_server_closed)
 
