@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Events of the legs and the bytes they move. Events are edge-triggered: every event ends in a pump
- * of both directions, and a pump that stops early leaves its flow in a queue.
+ * of the directions it speaks of, and a pump that stops early leaves its flow in a queue.
  */
 #include "proxy/flow_internal.h"
 
@@ -62,21 +62,28 @@ static void pump_flushing(struct flow *flow, enum flow_queue *queue)
 		flow_flush_check(flow);
 }
 
-void flow_pump(struct flow *flow)
+/* The queue for a flow whose pump asked for @queue; a direction left alone keeps its place. */
+static void requeue(struct flow *flow, enum flow_queue queue, bool both)
+{
+	if (both || flow->queue == FLOW_QUEUE_NONE || queue == FLOW_QUEUE_READY)
+		flow_enqueue(flow, queue);
+}
+
+static void pump(struct flow *flow, bool downlink, bool uplink)
 {
 	struct pep_flows *set = flow->set;
 	enum flow_queue queue = FLOW_QUEUE_NONE;
 
 	if (flow->state == FLOW_OPEN) {
-		if (!pump_path(flow, PEP_DIRECTION_DOWNLINK, &queue) ||
-		    !pump_path(flow, PEP_DIRECTION_UPLINK, &queue))
+		if ((downlink && !pump_path(flow, PEP_DIRECTION_DOWNLINK, &queue)) ||
+		    (uplink && !pump_path(flow, PEP_DIRECTION_UPLINK, &queue)))
 			return;
 		if (flow->path[PEP_DIRECTION_DOWNLINK].fin_sent &&
 		    flow->path[PEP_DIRECTION_UPLINK].fin_sent) {
 			flow_finish(flow);
 			return;
 		}
-		flow_enqueue(flow, queue);
+		requeue(flow, queue, downlink && uplink);
 	} else if (flow->state == FLOW_FLUSHING) {
 		pump_flushing(flow, &queue);
 		if (flow->state == FLOW_FLUSHING)
@@ -85,6 +92,11 @@ void flow_pump(struct flow *flow)
 	/* What this flow gave back may be what another one waits for. */
 	if (!TAILQ_EMPTY(&set->queues[FLOW_QUEUE_STARVED]) && !pep_pool_is_full(set->params.pool))
 		event_active(&set->ready_event, EV_TIMEOUT, 0);
+}
+
+void flow_pump(struct flow *flow)
+{
+	pump(flow, true, true);
 }
 
 void flow_start(struct flow *flow)
@@ -121,18 +133,28 @@ static int hidden_error(const struct flow *flow, enum pep_segment segment, short
 	return pep_leg_take_error(flow->leg[segment].fd);
 }
 
+/*
+ * What was read empty goes on when its leg is readable, what is held when the other leg takes more;
+ * a writable leg for which nothing is held is no news.
+ */
 static void on_open_event(struct flow *flow, enum pep_segment segment, short what)
 {
+	bool wired = segment == PEP_SEGMENT_WIRED;
+	enum pep_direction from = wired ? PEP_DIRECTION_DOWNLINK : PEP_DIRECTION_UPLINK;
+	enum pep_direction into = wired ? PEP_DIRECTION_UPLINK : PEP_DIRECTION_DOWNLINK;
+	bool turn[PEP_DIRECTION_COUNT_];
 	int error = hidden_error(flow, segment, what);
 
 	if (what & EV_CLOSED)
-		flow->path[segment == PEP_SEGMENT_WIRED ? PEP_DIRECTION_DOWNLINK
-							: PEP_DIRECTION_UPLINK]
-			.peer_closed = true;
-	if (error)
+		flow->path[from].peer_closed = true;
+	if (error) {
 		flow_leg_broke(flow, segment, error);
-	else
-		flow_pump(flow);
+		return;
+	}
+	turn[from] = what & (EV_READ | EV_CLOSED);
+	turn[into] = (what & EV_WRITE) && flow->path[into].held_bytes > 0;
+	if (turn[from] || turn[into])
+		pump(flow, turn[PEP_DIRECTION_DOWNLINK], turn[PEP_DIRECTION_UPLINK]);
 }
 
 void flow_on_event(evutil_socket_t fd, short what, void *data)

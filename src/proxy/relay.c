@@ -165,6 +165,9 @@ static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_sp
 			return PEP_PUMP_BUDGET;
 		}
 		if (n == -EAGAIN) {
+			/* No FIN is queued, or it would have been read; a later one is an event. */
+			if (!was_splice)
+				d->peer_closed = false;
 			d->reads_drained++;
 			return PEP_PUMP_DRAINED;
 		}
