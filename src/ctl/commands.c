@@ -12,6 +12,7 @@ const struct ctl_command ctl_commands[] = {
 	{"flows", "[show ID|kill ID]", "list flows, show or end one", ctl_flows},
 	{"top", "", "watch flows", ctl_top},
 	{"rules", "up|down|print", "load, remove or show the steering rules", ctl_rules},
+	{"doctor", "", "look for what keeps it from working", ctl_doctor},
 	{"reload", "", "read the configuration again", ctl_reload},
 	{"drain", "[--deadline TIME] [--wait]", "split no more, end after the open flows",
 	 ctl_drain},

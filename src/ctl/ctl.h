@@ -74,6 +74,7 @@ int ctl_print_json(json_t *object);
 
 /* The sub-commands, one file each. */
 int ctl_bypass(struct ctl *ctl, int argc, char **argv);
+int ctl_doctor(struct ctl *ctl, int argc, char **argv);
 int ctl_drain(struct ctl *ctl, int argc, char **argv);
 int ctl_flows(struct ctl *ctl, int argc, char **argv);
 int ctl_reload(struct ctl *ctl, int argc, char **argv);

@@ -144,6 +144,16 @@ int rules_route_up(const struct rules_state *state, enum rules_family family,
 int rules_route_down(const struct rules_state *state, enum rules_family family,
 		     char error[RULES_ERROR_SIZE]);
 
+/**
+ * Runs "ip" with @words ("ip" first, NULL last); @ret_json (may be NULL) gets what it printed.
+ * Returns 0, or a negative errno with the reason in @error.
+ */
+int rules_ip(const char *const words[], json_t **ret_json, char error[RULES_ERROR_SIZE]);
+
+/** Names in @what the first ip rule or route of @conf that is not there; "" when all are. */
+int rules_route_missing(const struct pep_conf *conf, enum rules_family family, char *what,
+			size_t size, char error[RULES_ERROR_SIZE]);
+
 /** Whether routing table @table holds anything but our local route. */
 int rules_route_table_foreign(enum rules_family family, uint32_t table, bool *ret,
 			      char error[RULES_ERROR_SIZE]);
@@ -175,6 +185,9 @@ struct rules_report {
 	bool sets; /* in: ip sets may be used; out: they are */
 	char error[RULES_ERROR_SIZE];
 };
+
+/** Whether IPv6 is on for any wireless interface of @conf. */
+bool rules_ipv6_usable(const struct pep_conf *conf);
 
 /** Families that this host has; 0 or a negative errno with report->error. */
 int rules_families(const struct pep_conf *conf, struct rules_report *report);

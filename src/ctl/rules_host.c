@@ -99,7 +99,7 @@ void rules_host_state(const char *run_dir, struct rules_state *state, struct rul
 			" sysctl value or route may stay behind");
 }
 
-static bool ipv6_usable(const struct pep_conf *conf)
+bool rules_ipv6_usable(const struct pep_conf *conf)
 {
 	char name[80], value[8];
 
@@ -136,6 +136,6 @@ int rules_families(const struct pep_conf *conf, struct rules_report *report)
 	for (unsigned int i = 0; i < conf->n_wired_interfaces && !err; i++)
 		err = check_interface("wired-interfaces", conf->wired_interfaces[i], report);
 	report->families[RULES_FAMILY_IPV4] = true;
-	report->families[RULES_FAMILY_IPV6] = ipv6_usable(conf);
+	report->families[RULES_FAMILY_IPV6] = rules_ipv6_usable(conf);
 	return err;
 }

@@ -14,13 +14,13 @@
 
 #define IP_TIMEOUT_S 20
 
+/* For ip's arguments. */
 static const char *family_flag(enum rules_family family)
 {
 	return family == RULES_FAMILY_IPV4 ? "-4" : "-6";
 }
 
-/* Runs "ip" with @words; @out gets what it printed (may be NULL). */
-static int ip(const char *const words[], json_t **ret_json, char error[RULES_ERROR_SIZE])
+int rules_ip(const char *const words[], json_t **ret_json, char error[RULES_ERROR_SIZE])
 {
 	struct pep_run run;
 	char line[512];
@@ -93,7 +93,7 @@ static int rule_command(const struct rules_ip_rule *rule, const char *verb,
 	(void)snprintf(priority, sizeof(priority), "%u", rule->priority);
 	if (!rule->iif[0])
 		words[10] = NULL;
-	return ip(words, NULL, error);
+	return rules_ip(words, NULL, error);
 }
 
 static bool json_is(const json_t *object, const char *key, const char *want)
@@ -132,13 +132,14 @@ static int list_rules(enum rules_family family, json_t **ret, char error[RULES_E
 	const char *const words[] = {"ip", family_flag(family), "-N", "-json", "rule", "show",
 				     NULL};
 
-	return ip(words, ret, error);
+	return rules_ip(words, ret, error);
 }
 
 static int route_command(enum rules_family family, const char *verb, uint32_t table,
 			 char error[RULES_ERROR_SIZE])
 {
 	char number[16];
+	int err;
 	const char *const words[] = {"ip",    family_flag(family),
 				     "route", verb,
 				     "local", "default",
@@ -147,7 +148,11 @@ static int route_command(enum rules_family family, const char *verb, uint32_t ta
 				     NULL};
 
 	(void)snprintf(number, sizeof(number), "%u", table);
-	return ip(words, NULL, error);
+	err = rules_ip(words, NULL, error);
+	if (err == -EIO && strstr(error, "not up"))
+		(void)snprintf(error, RULES_ERROR_SIZE,
+			       "the loopback interface is down: 'ip link set lo up'");
+	return err;
 }
 
 static int list_table(enum rules_family family, uint32_t table, json_t **ret,
@@ -159,7 +164,7 @@ static int list_table(enum rules_family family, uint32_t table, json_t **ret,
 	int err;
 
 	(void)snprintf(number, sizeof(number), "%u", table);
-	err = ip(words, ret, error);
+	err = rules_ip(words, ret, error);
 	/* A table that nobody has used yet is an error for ip, and simply empty for us. */
 	if (err == -EIO && strstr(error, "table does not exist")) {
 		*ret = json_array();
@@ -187,6 +192,33 @@ int rules_route_table_foreign(enum rules_family family, uint32_t table, bool *re
 	json_array_foreach(routes, i, item) foreign = foreign || !is_our_route(item);
 	json_decref(routes);
 	*ret = foreign;
+	return 0;
+}
+
+int rules_route_missing(const struct pep_conf *conf, enum rules_family family, char *what,
+			size_t size, char error[RULES_ERROR_SIZE])
+{
+	struct rules_ip_rule rules[RULES_MAX_ROUTE_RULES];
+	json_t *have, *routes, *item;
+	bool route = false;
+	size_t n = 0, i;
+	int err = list_rules(family, &have, error);
+
+	if (err)
+		return err;
+	what[0] = '\0';
+	rules_route_wanted(conf, family, rules, &n);
+	for (size_t k = 0; k < n && !what[0]; k++)
+		if (count_rule(have, &rules[k]) == 0)
+			(void)snprintf(what, size, "the ip rule for interface %s", rules[k].iif);
+	json_decref(have);
+	err = list_table(family, conf->steering.table, &routes, error);
+	if (err)
+		return err;
+	json_array_foreach(routes, i, item) route = route || is_our_route(item);
+	json_decref(routes);
+	if (!what[0] && !route)
+		(void)snprintf(what, size, "the local route of table %u", conf->steering.table);
 	return 0;
 }
 

@@ -182,6 +182,94 @@ class Ctl(unittest.TestCase):
         self.assertIn("10.1.0.2", screen)
         self.assertIn("edgepepctl flows", self.ask("top", code=1)[2])  # no terminal
 
+    def doctor(self, worst=None):
+        """{check: [(severity, text, fix)]}"""
+        code, out, _ = self.ask("--json", "doctor", code=None)
+        report = json.loads(out)
+        self.assertEqual(code, {"ok": 0, "note": 0, "warning": 1, "error": 3}[report["worst"]])
+        if worst:
+            self.assertEqual(report["worst"], worst, out)
+        found = {}
+        for f in report["findings"]:
+            found.setdefault(f["check"], []).append((f["severity"], f["text"], f["fix"]))
+        return found
+
+    def assert_found(self, check, severity, text, fix=""):
+        found = self.doctor().get(check, [])
+        self.assertTrue([f for f in found if f[0] == severity and text in f[1] and fix in f[2]],
+                        f"{check}: {found}")
+
+    def test_doctor_healthy(self):
+        self.start()
+        self.flow()
+        with self.world.gw:
+            subprocess.run(["sysctl", "-qw", "net.core.somaxconn=4096"], check=True)
+        found = self.doctor()
+        bad = {check: f for check, f in found.items()
+               for severity, *_ in f if severity in ("warning", "error")}
+        self.assertEqual(bad, {})
+        self.assertEqual({f[0] for f in found["rules"]}, {"ok"})
+
+    def test_doctor_nothing(self):
+        self.assert_found("rules", "error", "not loaded", "edgepep-rules")
+        self.assert_found("routes", "error", "missing", "rules up")
+        self.assert_found("daemon", "error", "is not running", "systemctl start edgepep")
+        self.doctor("error")
+
+    def test_doctor_rules(self):
+        self.start()
+        gw = self.world.gw
+        gw.run("iptables", "-t", "mangle", "-I", "PREROUTING", "-p", "tcp", "-j", "ACCEPT")
+        self.assert_found("order", "warning", "-A PREROUTING -p tcp -j ACCEPT", "rules up")
+        self.ctl("rules", "up")
+        self.assertNotIn("order", self.doctor())
+        gw.run("ip6tables", "-t", "raw", "-D", "EDGEPEP-CLIENT", "1")
+        self.assert_found("rules", "error", "ipv6: the rules are not those", "rules up")
+        self.ctl("rules", "up")
+        gw.run("ip", "rule", "del", "iif", "core0", "table", "7357")
+        self.assert_found("routes", "error", "for interface core0 is missing")
+        self.ctl("rules", "up")
+        gw.run("ip", "route", "flush", "table", "7357")
+        self.assert_found("routes", "error", "local route of table 7357")
+        self.ctl("rules", "up")
+        gw.run("ip", "route", "add", "192.0.2.0/24", "dev", "core0", "table", "7357")
+        self.assert_found("routes", "error", "other routes", "table =")
+        gw.run("ip", "rule", "add", "priority", "50", "table", "99")
+        self.assert_found("routes", "warning", "priority 50", "rule-priority")
+        gw.sysctl("net.ipv4.tcp_early_demux", 1)
+        self.assert_found("early_demux", "warning", "is not 0")
+        self.write_conf("steering { first-port = 18000 }")
+        self.assert_found("rules", "error", "not those of this configuration")
+
+    def test_doctor_host(self):
+        self.start()
+        gw = self.world.gw
+        gw.sysctl("net.ipv4.ip_forward", 0)
+        self.assert_found("forwarding", "error", "no IPv4", "ip_forward=1")
+        gw.sysctl("net.ipv4.conf.radio0.rp_filter", 1)
+        self.assert_found("rp_filter", "note", "radio0")
+        gw.sysctl("net.ipv4.conf.all.src_valid_mark", 1)
+        self.assert_found("src_valid_mark", "note", "core0")
+        gw.sysctl("net.core.somaxconn", 128)
+        self.assert_found("somaxconn", "warning", "128")
+        gw.run("ip", "link", "set", "core0", "down")
+        self.assert_found("interfaces", "error", "core0 is down", "ip link set core0 up")
+        self.write_conf("class x { ports = {80} wireless-congestion-control = nope }")
+        self.assert_found("controls", "warning", "nope (class x)", "modprobe tcp_nope")
+        gw.run("iptables-legacy", "-t", "mangle", "-A", "INPUT", "-j", "ACCEPT")
+        self.assert_found("firewall", "warning", "iptables-legacy")
+
+    def test_doctor_daemon(self):
+        self.start()
+        self.assert_found("capability", "ok", "nothing else")
+        self.ctl("bypass", "on")
+        self.assert_found("daemon", "warning", "bypass", "resume")
+        self.write_conf("steering { first-queue = 7001 }")
+        self.assert_found("gate", "error", "queue 7002")
+        self.write_conf()
+        self.daemon.send_signal(signal.SIGSTOP)
+        self.assert_found("daemon", "error", "it hangs", "restart")
+
     def test_no_daemon(self):
         for words in (("status",), ("reload",), ("drain",), ("resume",), ("bypass", "on"),
                       ("flows",), ("flows", "kill", "0-1")):

@@ -188,6 +188,10 @@ static void test_state_survives(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+#define HOSTILE_RULE                                                                     \
+	"{\"version\": 1, \"ipv4\": {\"route_table\": 1, \"rules\": [{\"iif\": \"-x\", " \
+	"\"mark\": 1, \"table\": 1, \"priority\": 1}]}}"
+
 static void test_state_distrusts(void **state)
 {
 	static const char *const bad[] = {
@@ -199,8 +203,7 @@ static void test_state_distrusts(void **state)
 		"{\"version\": 1, \"sysctls\": {\"net.ipv4.tcp_early_demux\": \"1 \"}}",
 		"{\"version\": 1, \"ipv4\": {\"created_tables\": [\"nat\"], \"route_table\": 1}}",
 		"{\"version\": 1, \"ipv4\": {\"route_table\": -1}}",
-		"{\"version\": 1, \"ipv4\": {\"route_table\": 1, \"rules\": [{\"iif\": \"-x\", "
-		"\"mark\": 1, \"table\": 1, \"priority\": 1}]}}",
+		HOSTILE_RULE,
 	};
 	struct rules_state got;
 	char dir[] = "/tmp/pep-test-rules-XXXXXX";
