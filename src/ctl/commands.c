@@ -13,6 +13,7 @@ const struct ctl_command ctl_commands[] = {
 	{"top", "", "watch flows", ctl_top},
 	{"rules", "up|down|print", "load, remove or show the steering rules", ctl_rules},
 	{"doctor", "", "look for what keeps it from working", ctl_doctor},
+	{"probe", "--server A --client A", "measure each segment with iperf3", ctl_probe},
 	{"reload", "", "read the configuration again", ctl_reload},
 	{"drain", "[--deadline TIME] [--wait]", "split no more, end after the open flows",
 	 ctl_drain},

@@ -77,6 +77,7 @@ int ctl_bypass(struct ctl *ctl, int argc, char **argv);
 int ctl_doctor(struct ctl *ctl, int argc, char **argv);
 int ctl_drain(struct ctl *ctl, int argc, char **argv);
 int ctl_flows(struct ctl *ctl, int argc, char **argv);
+int ctl_probe(struct ctl *ctl, int argc, char **argv);
 int ctl_reload(struct ctl *ctl, int argc, char **argv);
 int ctl_resume(struct ctl *ctl, int argc, char **argv);
 int ctl_rules(struct ctl *ctl, int argc, char **argv);

@@ -270,6 +270,33 @@ class Ctl(unittest.TestCase):
         self.daemon.send_signal(signal.SIGSTOP)
         self.assert_found("daemon", "error", "it hangs", "restart")
 
+    @unittest.skipUnless(shutil.which("iperf3"), "needs iperf3")
+    def test_probe(self):
+        self.start()
+        world = self.world
+        words = ["--server", world.SERVER[4], "--client", world.CLIENT[4], "--time", "1s",
+                 "--client-exec", f"ip netns exec {world.ue.name}", "--direct"]
+        error = self.ask("probe", *words, code=1)[2]
+        self.assertIn("iperf3 -s -p 5201", error)
+        for space in world.srv, world.ue:
+            with space:
+                server = subprocess.Popen(["iperf3", "-s"], stdout=subprocess.DEVNULL)
+            self.addCleanup(server.wait)
+            self.addCleanup(server.kill)
+            wait_until("iperf3 listens", lambda s=space: ":5201" in s.run("ss", "-Htln"))
+        for uplink in ([], ["--uplink"]):
+            split = self.ctl_json("status")["counters"]["split"]
+            found = self.ctl_json("probe", *words, *uplink)["measurements"]
+            self.assertEqual([m["name"] for m in found],
+                             ["wired", "wireless", "split", "end to end"])
+            for m in found:
+                self.assertGreater(m["bits_per_second"], 1e6)
+                self.assertGreaterEqual(m["retransmits"], 0)
+            self.assertEqual(found[0 if uplink else 1]["congestion_control"], "reno")
+            # a control connection and a data connection, of the split measurement alone
+            self.assertEqual(self.ctl_json("status")["counters"]["split"], split + 2)
+            self.assertEqual(self.ctl_json("status")["state"], "running")
+
     def test_no_daemon(self):
         for words in (("status",), ("reload",), ("drain",), ("resume",), ("bypass", "on"),
                       ("flows",), ("flows", "kill", "0-1")):
@@ -289,7 +316,8 @@ class Ctl(unittest.TestCase):
                       ("flows", "kill", "x"), ("flows", "--sort=size"), ("flows", "--client=a"),
                       ("flows", "--limit=-1"), ("flows", "--client=10.0.0.0/33"), ("rules",),
                       ("drain", "--deadline=5"), ("drain", "--deadline=2 s"), ("status", "x"),
-                      ("drain", "--deadline=25h"), ("status", "--nonsense")):
+                      ("drain", "--deadline=25h"), ("status", "--nonsense"), ("probe",), ("probe", "--server=-x", "--client=y"),
+                      ("probe", "--server=x", "--client=y", "--direct")):
             code, out, error = self.ask(*words, code=None)
             self.assertEqual((code, out, len(error.splitlines())), (2, "", 1), f"{words}: {error}")
 

@@ -2,6 +2,7 @@
 /* edgepepctl: its table of commands, picking flows out of a real segment, running programs. */
 #include "ctl/ctl.h"
 #include "ctl/flowlist.h"
+#include "ctl/probe.h"
 #include "ctl/run.h"
 
 #include <arpa/inet.h>
@@ -228,6 +229,40 @@ static void test_run(void **state)
 	assert_true(time(NULL) - begin < 10);
 }
 
+static void test_probe_parse(void **state)
+{
+	static const struct {
+		const char *text;
+		int result;
+		const char *error;
+	} bad[] = {
+		{"", -EPROTO, "no result"},
+		{"[1]", -EPROTO, "no result"},
+		{"{\"end\": {\"sum_received\": {\"bits_per_second\": \"1\"}}}", -EPROTO,
+		 "no result"},
+		{"{\"error\": \"unable to connect\"}", -EIO, "unable to connect"},
+	};
+	char error[PROBE_ERROR_SIZE];
+	struct probe_result result;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		assert_int_equal(probe_parse(bad[i].text, &result, error), bad[i].result);
+		assert_contains(error, bad[i].error);
+	}
+	assert_int_equal(probe_parse("{\"end\": {\"sum_received\": {\"bits_per_second\": 2e6},"
+				     "\"sum_sent\": {\"retransmits\": 7},"
+				     "\"streams\": [{\"sender\": {\"mean_rtt\": 10}},"
+				     "{\"sender\": {\"mean_rtt\": 20}}],"
+				     "\"sender_tcp_congestion\": \"cubic\"}}",
+				     &result, error),
+			 0);
+	assert_true(result.bits_per_second > 1999999 && result.bits_per_second < 2000001);
+	assert_int_equal(result.retransmits, 7);
+	assert_int_equal(result.rtt_us, 15);
+	assert_string_equal(result.control, "cubic");
+}
+
 int main(void)
 {
 #define WITH_SEGMENT(name) cmocka_unit_test_setup_teardown(name, open_segment, close_segment)
@@ -238,6 +273,7 @@ int main(void)
 		WITH_SEGMENT(test_flows_of_a_client),
 		WITH_SEGMENT(test_flow_lines),
 		cmocka_unit_test(test_run),
+		cmocka_unit_test(test_probe_parse),
 	};
 
 	return cmocka_run_group_tests_name("ctl", tests, NULL, NULL);
