@@ -113,6 +113,55 @@ static void safe_pacing_bears_jitter(void **state)
 			       0.9, 1.01);
 }
 
+/* RTTs from the return of the line of sight at 15 s until 90 % of the rate is used again. */
+static double recovery_rtts(const char *cca, const char *rtt, double rtt_s, uint64_t seed)
+{
+	static struct scenario_run run;
+	static struct scenario s;
+	const struct sim_sample *sample;
+	struct sim_result result;
+	struct sim_world *w;
+	double reached = 1e9;
+
+	scenario_init(&s);
+	assert_int_equal(scenario_preset(&s, "blockage", stderr), 0);
+	assert_int_equal(scenario_set(&s, "rtt", rtt, stderr), 0);
+	assert_int_equal(scenario_set(&s, "series", rtt, stderr), 0);
+	assert_int_equal(scenario_run_init(&run, &s, sim_cca_find(cca), seed), 0);
+	assert_int_equal(sim_world_new(&run.conf, &w), 0);
+	assert_int_equal(sim_world_run(w, &result), 0);
+	for (size_t i = 0; (sample = sim_world_sample(w, i)); i++) {
+		if (sample->at_s > 15 &&
+		    sample->flows[0].goodput_bps >= 0.9 * 2500e6 * 1448 / 1500) {
+			reached = (sample->at_s - 15) / rtt_s;
+			break;
+		}
+	}
+	sim_world_free(w);
+	scenario_run_fini(&run);
+	scenario_fini(&s);
+	return reached;
+}
+
+/* Blockage of a mmWave link, 2500, 500, 2500 Mbit/s: back within 10 round trips. */
+static void bbr_a_is_back_soon_after_a_blockage(void **state)
+{
+	static const struct {
+		const char *rtt;
+		double rtt_s;
+	} cells[] = {{"5ms", 0.005}, {"10ms", 0.010}, {"20ms", 0.020}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cells); i++) {
+		double rtts[5];
+
+		for (unsigned int k = 0; k < COUNT_OF(rtts); k++)
+			rtts[k] = recovery_rtts("pep_bbr_a", cells[i].rtt, cells[i].rtt_s, k + 1);
+		assert_between(sim_median(rtts, COUNT_OF(rtts)), 0, 10);
+		assert_between(rtts[COUNT_OF(rtts) - 1], 0, 14); /* sorted now: the worst */
+	}
+}
+
 /* Bandwidth estimation: the loss-based controls stop, it goes on. */
 static void bandwidth_estimation_doubles_the_rate_under_loss(void **state)
 {
@@ -163,6 +212,7 @@ int main(void)
 		cmocka_unit_test(rtt_adjusted_pacing_halves_the_queue),
 		cmocka_unit_test(strict_pacing_hardly_loses_in_shallow_buffers),
 		cmocka_unit_test(safe_pacing_bears_jitter),
+		cmocka_unit_test(bbr_a_is_back_soon_after_a_blockage),
 		cmocka_unit_test(bandwidth_estimation_doubles_the_rate_under_loss),
 		cmocka_unit_test(a_hundredth_of_a_percent_costs_bandwidth_estimation_nothing),
 		cmocka_unit_test(bandwidth_estimation_shares_with_reno),

@@ -247,6 +247,99 @@ static void jitter_alone_does_not_slow_pacing(void **state)
 	assert_true(pep_bbr_rtt_factor(&w.b, &w.p, &w.sk) < PEP_GAIN_UNIT);
 }
 
+static void regain(struct world *w, uint32_t bw)
+{
+	struct pep_cc_rate rs = {.interval_us = 1, .delivered = 1};
+
+	pep_max_filter_reset(&w->b.bw, 0, bw);
+	pep_bbr_regain(&w->b, &w->p, &w->sk, &rs);
+}
+
+static void more_bandwidth_without_a_queue_starts_a_search(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	w.b.cycle_bw = BW;
+	go_round(&w, MIN_RTT_US, 100, 0);
+	regain(&w, pep_gain(BW, 299)); /* not enough */
+	assert_int_equal(w.b.mode, PEP_BBR_PROBE_BW);
+	regain(&w, pep_gain(BW, 320));
+	assert_int_equal(w.b.mode, PEP_BBR_STARTUP);
+	assert_false(w.b.full_bw_reached);
+	assert_int_equal(w.b.full_bw, pep_gain(BW, 320));
+}
+
+static void more_bandwidth_does_not_count(const char *why, void (*spoil)(struct world *))
+{
+	struct world w;
+
+	start(&w, &bbr_a);
+	w.b.cycle_bw = BW;
+	go_round(&w, MIN_RTT_US, 100, 0);
+	spoil(&w);
+	regain(&w, pep_gain(BW, 320));
+	if (w.b.mode != PEP_BBR_PROBE_BW)
+		fail_msg("a search began in spite of %s", why);
+}
+
+static void have_queue(struct world *w)
+{
+	for (int i = 0; i < 2; i++)
+		go_round(w, MIN_RTT_US + MIN_RTT_US / 2, 40, 0);
+}
+
+static void have_recovery(struct world *w)
+{
+	w->sk.ca_state = PEP_CA_RECOVERY;
+}
+
+static void have_cap(struct world *w)
+{
+	w->b.cwnd_cap = 50;
+}
+
+static void have_policer(struct world *w)
+{
+	w->b.lt_use_bw = true;
+}
+
+static void have_idled(struct world *w)
+{
+	w->b.idle_rounds = 1;
+}
+
+static void have_it_off(struct world *w)
+{
+	w->p.regain = 0;
+}
+
+static void a_search_needs_a_quiet_path(void **state)
+{
+	(void)state;
+	more_bandwidth_does_not_count("a queue", have_queue);
+	more_bandwidth_does_not_count("loss recovery", have_recovery);
+	more_bandwidth_does_not_count("a window cut not long ago", have_cap);
+	more_bandwidth_does_not_count("a policer", have_policer);
+	more_bandwidth_does_not_count("idle time", have_idled);
+	more_bandwidth_does_not_count("the setting", have_it_off);
+}
+
+static void a_cycle_remembers_its_bandwidth(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	w.b.cycle_idx = 7;
+	pep_bbr_advance_phase(&w.b, &w.sk);
+	assert_int_equal(w.b.cycle_bw, BW);
+	pep_max_filter_reset(&w.b.bw, 0, 2 * BW);
+	pep_bbr_advance_phase(&w.b, &w.sk);
+	assert_int_equal(w.b.cycle_bw, BW);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +354,9 @@ int main(void)
 		cmocka_unit_test(busy_rounds_tell_the_base_rtt),
 		cmocka_unit_test(the_base_rtt_is_forgotten_after_two_windows),
 		cmocka_unit_test(jitter_alone_does_not_slow_pacing),
+		cmocka_unit_test(more_bandwidth_without_a_queue_starts_a_search),
+		cmocka_unit_test(a_search_needs_a_quiet_path),
+		cmocka_unit_test(a_cycle_remembers_its_bandwidth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

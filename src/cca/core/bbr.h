@@ -93,6 +93,30 @@ PEP_CORE void pep_bbr_update_full_bw(struct pep_bbr *b, const struct pep_cc_rate
 	b->full_bw_reached = b->full_bw_cnt >= PEP_BBR_FULL_BW_ROUNDS;
 }
 
+/*
+ * A blocked radio comes back with several times the bandwidth at once, and a quarter more per cycle
+ * takes dozens of round trips to find it. When asking for more has brought more and no queue, there
+ * may be much more: search for it as at the start. Not with strict pacing, which keeps queues so
+ * short that the shares of several flows would look like it.
+ */
+PEP_CORE void pep_bbr_regain(struct pep_bbr *b, const struct pep_bbr_params *p,
+			     const struct pep_cc_sock *sk, const struct pep_cc_rate *rs)
+{
+	uint32_t base_us = pep_bbr_base_rtt(b);
+
+	if (!p->regain || p->rtt_pacing == PEP_RTT_PACING_STRICT || b->mode != PEP_BBR_PROBE_BW ||
+	    sk->ca_state != PEP_CA_OPEN || rs->app_limited || b->lt_use_bw || b->idle_rounds ||
+	    b->cwnd_cap || !b->cycle_bw || pep_bbr_max_bw(b) < pep_gain(b->cycle_bw, p->regain) ||
+	    pep_standing_rtt_get(&b->rtt) > (uint64_t)base_us +
+						    (base_us >> PEP_BBR_REGAIN_RISE_SHIFT) +
+						    pep_bbr_jitter_us(b, sk))
+		return;
+	b->mode = PEP_BBR_STARTUP;
+	b->full_bw_reached = false;
+	b->full_bw = pep_bbr_max_bw(b);
+	b->full_bw_cnt = PEP_BBR_REGAIN_CNT;
+}
+
 PEP_CORE void pep_bbr_update_drain(struct pep_bbr *b, const struct pep_cc_sock *sk,
 				   struct pep_cc_out *out)
 {
@@ -368,6 +392,7 @@ PEP_CORE void pep_bbr_ack_mode(struct pep_bbr *b, const struct pep_bbr_params *p
 {
 	pep_bbr_update_phase(b, sk, rs, out);
 	pep_bbr_update_full_bw(b, rs);
+	pep_bbr_regain(b, p, sk, rs);
 	pep_bbr_update_drain(b, sk, out);
 	pep_bbr_update_min_rtt(b, p, sk, rs, out);
 	pep_bbr_update_gains(b, p);

@@ -11,7 +11,7 @@
 
 PEP_CORE bool pep_bbr_uses_rtt(const struct pep_bbr_params *p)
 {
-	return p->verdict != PEP_VERDICT_OFF || p->rtt_pacing != PEP_RTT_PACING_OFF;
+	return p->verdict != PEP_VERDICT_OFF || p->rtt_pacing != PEP_RTT_PACING_OFF || p->regain;
 }
 
 /** How far a radio's jitter may lift even a standing RTT, us. */

@@ -81,6 +81,9 @@ enum pep_bbr_kind {
 	P(regrow, "regrow", "1/256", 0, 1024, 0, 32, 16, 0,                                     \
 	  "part of the bandwidth-delay product that a round gives back to the window after a "  \
 	  "congestive loss (standing); 0: all at once")                                         \
+	P(regain, "regain", "1/256", 0, 1023, 0, 0, 300, 300,                                   \
+	  "growth of the bandwidth within a cycle, without a queue, that makes the search for " \
+	  "the path's bandwidth begin anew; 0: none does")                                      \
 	P(same_tol_us, "same-tolerance", "us", 0, 100000, 1000, 1000, 1000, 1000,               \
 	  "RTTs that differ by no more count as the same (paper, author)")                      \
 	P(cut_gain, "cut-gain", "1/256", 64, 256, 256, 256, 192, 256,                           \

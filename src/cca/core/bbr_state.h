@@ -33,6 +33,8 @@
 #define PEP_BBR_PACING_IDLE_ROUNDS 3U   /* round starts after idle until it is trusted again */
 #define PEP_BBR_USUAL_DOWN_SHIFT   3U /* the usual loss follows a lower share by 1/8 a round ... */
 #define PEP_BBR_USUAL_UP_SHIFT     6U /* ... and a higher one by 1/64 */
+#define PEP_BBR_REGAIN_RISE_SHIFT  3U /* a standing RTT up by 1/8 is a queue: no search then */
+#define PEP_BBR_REGAIN_CNT         1U /* rounds without growth a new search has had already */
 #define PEP_BBR_BURST_MIN          2U /* losses of a round that are never a burst by themselves, */
 #define PEP_BBR_BURST_SHIFT        6U /* and one more for each 64 packets (1.6 %) */
 
@@ -81,6 +83,7 @@ struct pep_bbr {
 	uint32_t ticks; /* the filter's clock: rounds, unless bw-window-time hurries it */
 	uint32_t next_rtt_delivered; /* sock.delivered that ends the round */
 	uint32_t prior_cwnd;         /* packets; to come back to after Recovery or ProbeRTT */
+	uint32_t cycle_bw;           /* best bandwidth when the ProbeBW cycle began */
 	uint32_t cwnd_cap;           /* packets; rises again after a congestive loss; 0: none */
 	uint32_t full_bw;            /* best bandwidth when it last grew by a quarter */
 	uint32_t lt_bw;              /* policer's rate */
