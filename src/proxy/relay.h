@@ -23,7 +23,9 @@ struct pep_path {
 	bool eof;              /* FIN read */
 	bool fin_sent;         /* the end was relayed: this direction is finished */
 	bool no_fin;           /* the sending leg broke: its end is no FIN */
-	uint8_t bulk_score;    /* full reads lately; decides between copy and splice */
+	bool fin_by_close;  /* the caller closes @to_fd orderly once this direction is finished */
+	bool corked;        /* the last bytes wait in @to_fd for the FIN to go with them */
+	uint8_t bulk_score; /* full reads lately; decides between copy and splice */
 
 	/* What the attribution wants to know; the reader takes differences. */
 	uint64_t bytes;          /* read from the sender */
