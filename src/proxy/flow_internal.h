@@ -55,6 +55,7 @@ struct flow_leg {
 	struct flow *flow;
 	struct event event;
 	bool event_added;
+	short heard; /* events before the flow was open */
 };
 
 struct flow {

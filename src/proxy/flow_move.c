@@ -19,6 +19,8 @@ static bool pump_path(struct flow *flow, enum pep_direction direction, enum flow
 	enum pep_pump result;
 	int error = 0;
 
+	/* The end of the other direction was relayed: the end of this one is that of the flow. */
+	path->fin_by_close = flow->state == FLOW_OPEN && flow->path[1 - direction].fin_sent;
 	result = pep_path_pump(path, set->params.pool, splice, &error);
 	if (result != PEP_PUMP_STARVED && flow->attribution[direction].capped_since_ns)
 		pep_attribution_uncapped(&flow->attribution[direction], flow_now_ns());
@@ -106,14 +108,17 @@ void flow_start(struct flow *flow)
 
 	pep_path_init(&flow->path[PEP_DIRECTION_DOWNLINK], wired, wireless, target);
 	pep_path_init(&flow->path[PEP_DIRECTION_UPLINK], wireless, wired, target);
-	/* A FIN may have come while the leg waited for the other one: never trust a short read. */
-	flow->path[PEP_DIRECTION_DOWNLINK].peer_closed = true;
-	flow->path[PEP_DIRECTION_UPLINK].peer_closed = true;
+	/* What one leg had to say while it waited for the other one is not said again. */
+	flow->path[PEP_DIRECTION_DOWNLINK].peer_closed =
+		flow->leg[PEP_SEGMENT_WIRED].heard & EV_CLOSED;
+	flow->path[PEP_DIRECTION_UPLINK].peer_closed =
+		flow->leg[PEP_SEGMENT_WIRELESS].heard & EV_CLOSED;
 	flow->active_ns = flow_now_ns();
 	pep_attribution_init(&flow->attribution[PEP_DIRECTION_DOWNLINK], flow->active_ns);
 	pep_attribution_init(&flow->attribution[PEP_DIRECTION_UPLINK], flow->active_ns);
 	flow_publish_state(flow);
-	flow_pump(flow);
+	pump(flow, flow->leg[PEP_SEGMENT_WIRED].heard & (EV_READ | EV_CLOSED),
+	     flow->leg[PEP_SEGMENT_WIRELESS].heard & (EV_READ | EV_CLOSED));
 }
 
 /*
@@ -168,6 +173,7 @@ void flow_on_event(evutil_socket_t fd, short what, void *data)
 	switch (flow->state) {
 	case FLOW_CONNECTING:
 	case FLOW_AWAITING:
+		leg->heard |= what;
 		if (segment == PEP_SEGMENT_WIRED) {
 			flow_on_connect_event(flow);
 			break;

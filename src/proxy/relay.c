@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 /* Full chunks in a row before splice pays; short splices in a row before copying pays again. */
@@ -48,10 +50,14 @@ static void hold(struct pep_path *d, struct pep_pool *pool, uint32_t n)
 	pep_pool_hold(pool, n);
 }
 
-/* Sends held bytes. Returns 0 when none are left, -EAGAIN, or the negative errno of the receiver.
+/*
+ * Sends held bytes. Returns 0 when none are left, -EAGAIN, or the negative errno of the receiver.
+ * @cork: the FIN is about to follow, the last segment may wait for it.
  */
-static int flush(struct pep_path *d, struct pep_pool *pool)
+static int flush(struct pep_path *d, struct pep_pool *pool, bool cork)
 {
+	int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (cork ? MSG_MORE : 0);
+
 	while (d->held_bytes > 0) {
 		ssize_t n;
 
@@ -59,8 +65,7 @@ static int flush(struct pep_path *d, struct pep_pool *pool)
 			n = splice(d->pipe->read_fd, NULL, d->to_fd, NULL, d->held_bytes,
 				   SPLICE_FLAGS);
 		else
-			n = send(d->to_fd, d->chunk->data + d->chunk->start, d->held_bytes,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+			n = send(d->to_fd, d->chunk->data + d->chunk->start, d->held_bytes, flags);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -70,9 +75,19 @@ static int flush(struct pep_path *d, struct pep_pool *pool)
 		if (d->chunk)
 			d->chunk->start += (uint32_t)n;
 		d->held_bytes -= (uint32_t)n;
+		d->corked = cork;
 		pep_pool_hold(pool, -(int64_t)n);
 	}
 	return 0;
+}
+
+/* Lets go what waited for a FIN that did not come. */
+static void uncork(struct pep_path *d)
+{
+	int on = 1;
+
+	(void)setsockopt(d->to_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	d->corked = false;
 }
 
 /* Reads into the borrowed pipe or chunk. Returns the bytes, 0 at the end, or a negative errno. */
@@ -136,7 +151,7 @@ static size_t read_size(const struct pep_path *d)
 static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_splice, bool first,
 			  size_t *ret_moved, int *ret_error)
 {
-	bool drained, was_splice;
+	bool drained, last, was_splice;
 	size_t want;
 	ssize_t n;
 	int err;
@@ -185,11 +200,12 @@ static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_sp
 	 * FIN came with it, whose event was this one. A short splice may only have filled the
 	 * pipe's slots.
 	 */
+	last = d->chunk && (size_t)n < want && d->peer_closed;
 	drained = d->chunk && (size_t)n < want && !d->peer_closed;
 	score(d, (size_t)n);
 	hold(d, pool, (uint32_t)n);
 
-	err = flush(d, pool);
+	err = flush(d, pool, last);
 	if (err == -EAGAIN) {
 		d->writes_blocked++;
 		return PEP_PUMP_BLOCKED;
@@ -206,8 +222,8 @@ static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_sp
 	return PEP_PUMP_BUDGET;
 }
 
-enum pep_pump pep_path_pump(struct pep_path *d, struct pep_pool *pool, bool may_splice,
-			    int *ret_error)
+static enum pep_pump pump(struct pep_path *d, struct pep_pool *pool, bool may_splice,
+			  int *ret_error)
 {
 	size_t moved = 0, now;
 	enum pep_pump result;
@@ -216,7 +232,7 @@ enum pep_pump pep_path_pump(struct pep_path *d, struct pep_pool *pool, bool may_
 	if (d->fin_sent)
 		return PEP_PUMP_FINISHED;
 	if (d->held_bytes > 0) {
-		err = flush(d, pool);
+		err = flush(d, pool, false);
 		if (err == -EAGAIN)
 			return PEP_PUMP_BLOCKED;
 		if (err) {
@@ -234,10 +250,23 @@ enum pep_pump pep_path_pump(struct pep_path *d, struct pep_pool *pool, bool may_
 			return result;
 		moved += now;
 	}
-	if (!d->no_fin && shutdown(d->to_fd, SHUT_WR) < 0) {
-		*ret_error = errno;
-		return PEP_PUMP_WRITE_FAILED;
+	if (!d->no_fin) {
+		if (!d->fin_by_close && shutdown(d->to_fd, SHUT_WR) < 0) {
+			*ret_error = errno;
+			return PEP_PUMP_WRITE_FAILED;
+		}
+		d->corked = false;
 	}
 	d->fin_sent = true;
 	return PEP_PUMP_FINISHED;
+}
+
+enum pep_pump pep_path_pump(struct pep_path *d, struct pep_pool *pool, bool may_splice,
+			    int *ret_error)
+{
+	enum pep_pump result = pump(d, pool, may_splice, ret_error);
+
+	if (d->corked)
+		uncork(d);
+	return result;
 }

@@ -57,7 +57,7 @@ def short(world, lane, seconds=2, concurrent=64):
     errors = re.search(r"Socket errors:(.*)", text)
     return {"per_second": float(value(r"Requests/sec:\s*([\d.]+)")),
             "connections": int(value(r"(\d+) requests in")),
-            "p50_ms": _ms(value(r"50%\s+(\S+)")), "p99_ms": _ms(value(r"99%\s+(\S+)")),
+            "p50_ms": _ms(value(r"50%\s+([\d.]+[mu]?s)")), "p99_ms": _ms(value(r"99%\s+([\d.]+[mu]?s)")),
             "errors": errors.group(1).strip() if errors else ""}
 
 
