@@ -62,7 +62,8 @@ void rules_save_fini(struct rules_save *save);
 /* ---- the rules as text ----------------------------------------------------------------------- */
 
 struct rules_text_options {
-	bool sets;                    /* the kernel has ip sets, rules_set_name() exists */
+	bool sets;    /* the kernel has ip sets, rules_set_name() exists */
+	bool by_port; /* the kernel has xt_u32: a client's flows go to all workers */
 	const struct rules_save *old; /* what to replace; NULL: nothing is there */
 };
 

@@ -9,7 +9,7 @@
 /* The text that "up" would load for @family on a host without rules of ours. */
 static char *make_rules(const struct pep_conf *conf, enum rules_family family, bool sets)
 {
-	const struct rules_text_options text_options = {.sets = sets};
+	const struct rules_text_options text_options = {.sets = sets, .by_port = true};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);

@@ -73,11 +73,50 @@ static void jump_from(const struct text *t, const char names[][PEP_CONF_NAME_SIZ
 		fprintf(t->out, "-I %s 1 -i %s%s -j %s\n", chain, names[i], match, target);
 }
 
-static void write_gate(const struct text *t)
+/* Bits of the client's port that choose the worker. Not the lowest: Linux gives even ones first. */
+#define PORT_BITS 8
+
+/* Where the client's port is, as xt_u32 says it. */
+static const char *port_expression(enum rules_family family)
+{
+	return family == RULES_FAMILY_IPV4 ? "0>>22&0x3C@0>>17" : "38>>1";
+}
+
+/*
+ * A new SYN to a worker's queue. NFQUEUE itself balances by addresses alone, so that all flows
+ * between two hosts would be one worker's.
+ */
+static void write_queue(const struct text *t)
 {
 	const struct pep_conf *conf = t->conf;
-	unsigned int first = conf->steering.first_queue;
+	const char *bypass = conf->fail == PEP_FAIL_OPEN ? " --queue-bypass" : "";
+	unsigned int first = conf->steering.first_queue, workers = conf->workers;
+	char match[160];
 
+	snprintf(match, sizeof(match),
+		 "-p tcp -m tcp " BARE_SYN
+		 " -m mark --mark 0x0/0x%x -m addrtype ! --dst-type LOCAL",
+		 t->kind);
+	fprintf(t->out, "# every other new SYN is shown to the gate%s\n",
+		conf->fail == PEP_FAIL_OPEN ? "; without a daemon it goes on, end to end"
+					    : "; without a daemon it is dropped (fail = closed)");
+	for (unsigned int w = 0; t->options->by_port && w + 1 < workers; w++)
+		fprintf(t->out,
+			"-A EDGEPEP-GATE %s -m u32 --u32 \"%s&0x%x=0x%x:0x%x\""
+			" -j NFQUEUE --queue-num %u%s\n",
+			match, port_expression(t->family), (1u << PORT_BITS) - 1,
+			(w << PORT_BITS) / workers, ((w + 1) << PORT_BITS) / workers - 1, first + w,
+			bypass);
+	if (workers == 1 || t->options->by_port)
+		fprintf(t->out, "-A EDGEPEP-GATE %s -j NFQUEUE --queue-num %u%s\n", match,
+			first + workers - 1, bypass);
+	else
+		fprintf(t->out, "-A EDGEPEP-GATE %s -j NFQUEUE --queue-balance %u:%u%s\n", match,
+			first, first + workers - 1, bypass);
+}
+
+static void write_gate(const struct text *t)
+{
 	fprintf(t->out, "# packets of the wireless legs; a bare SYN is always for the gate\n"
 			"-A EDGEPEP-GATE -p tcp -m tcp ! " BARE_SYN
 			" -m socket --transparent --restore-skmark -j EDGEPEP-SOCKET\n");
@@ -90,18 +129,7 @@ static void write_gate(const struct text *t)
 		"# a SYN that comes back from the gate to be split\n"
 		"-A EDGEPEP-GATE -p tcp -m mark --mark 0x%x/0x%x -g EDGEPEP-SPLIT\n",
 		kind(t, PEP_MARK_KIND_SPLIT), t->kind);
-	fprintf(t->out, "# every other new SYN is shown to the gate%s\n",
-		conf->fail == PEP_FAIL_OPEN ? "; without a daemon it goes on, end to end"
-					    : "; without a daemon it is dropped (fail = closed)");
-	fprintf(t->out,
-		"-A EDGEPEP-GATE -p tcp -m tcp " BARE_SYN
-		" -m mark --mark 0x0/0x%x -m addrtype ! --dst-type LOCAL -j NFQUEUE ",
-		t->kind);
-	if (conf->workers > 1)
-		fprintf(t->out, "--queue-balance %u:%u", first, first + conf->workers - 1);
-	else
-		fprintf(t->out, "--queue-num %u", first);
-	fprintf(t->out, "%s\n", conf->fail == PEP_FAIL_OPEN ? " --queue-bypass" : "");
+	write_queue(t);
 }
 
 static void write_raw(const struct text *t)

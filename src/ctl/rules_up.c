@@ -89,30 +89,49 @@ static int up_route_tables(struct up *up)
 	return 0;
 }
 
+static int make_text(struct up *up, enum rules_family family, const struct rules_save *old,
+		     bool by_port)
+{
+	struct rules_text_options options = {
+		.sets = up->report->sets,
+		.by_port = by_port,
+		.old = old,
+	};
+	FILE *out;
+	size_t size;
+
+	free(up->text[family]);
+	up->text[family] = NULL;
+	out = open_memstream(&up->text[family], &size);
+	if (out)
+		rules_text_up(out, up->conf, family, &options);
+	if (!out || fclose(out) != 0) {
+		rules_fail(up->report, "out of memory");
+		return -ENOMEM;
+	}
+	return rules_host_restore(family, up->text[family], true, up->report);
+}
+
 static int up_text(struct up *up, enum rules_family family)
 {
-	struct rules_text_options options = {.sets = up->report->sets};
 	struct rules_save save;
-	size_t size;
-	FILE *out;
 	int err = rules_host_save(family, &save, up->report);
 
 	if (err)
 		return err;
 	for (int t = 0; t < RULES_TABLE_COUNT_; t++)
 		up->state.created[family][t] = up->before.created[family][t] || !save.present[t];
-	options.old = &save;
-	out = open_memstream(&up->text[family], &size);
-	if (out) {
-		rules_text_up(out, up->conf, family, &options);
-		err = fclose(out) == 0 ? 0 : -ENOMEM;
+	err = make_text(up, family, &save, up->conf->workers > 1);
+	if (err == -EIO && up->conf->workers > 1) {
+		/* It may only be that xt_u32 is missing. */
+		err = make_text(up, family, &save, false);
+		if (!err)
+			rules_warn(up->report,
+				   "this kernel has no xt_u32: all flows between a client and a "
+				   "server are one worker's");
 	}
 	rules_save_fini(&save);
-	if (!out || err) {
-		rules_fail(up->report, "out of memory");
-		return -ENOMEM;
-	}
-	return rules_host_restore(family, up->text[family], true, up->report);
+	return err;
 }
 
 static int up_sysctls_remember(struct up *up)
