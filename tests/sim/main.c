@@ -88,41 +88,65 @@ static const char *setting_name(int id)
 	abort();
 }
 
-/* 0 to go on, 1 when all is done, negative errno. */
-static int read_options(int argc, char **argv, struct scenario *s, enum report_format *format)
+/* One option. Returns 0 to go on, 1 when all is done, or a negative errno. */
+static int take_option(int id, struct scenario *s, enum report_format *format, FILE *errors)
+{
+	switch (id) {
+	case PEP_USAGE_DONE:
+		return 1;
+	case PEP_USAGE_ERROR:
+		return -EINVAL;
+	case OPTION_LIST_PRESETS:
+		scenario_print_presets(stdout);
+		return 1;
+	case OPTION_LIST_CONTROLS:
+		list_controls(stdout);
+		return 1;
+	case OPTION_JSON:
+		*format = REPORT_FORMAT_JSON;
+		return 0;
+	case OPTION_CSV:
+		*format = REPORT_FORMAT_CSV;
+		return 0;
+	case 'p':
+		return scenario_preset(s, optarg, errors);
+	default:
+		return scenario_set(s, setting_name(id), optarg, errors);
+	}
+}
+
+static int take_options(int argc, char **argv, struct scenario *s, enum report_format *format,
+			FILE *errors)
 {
 	int id, r;
 
 	while ((id = pep_usage_next(&usage, argc, argv)) != PEP_USAGE_END) {
-		switch (id) {
-		case PEP_USAGE_DONE:
-			return 1;
-		case PEP_USAGE_ERROR:
-			return -EINVAL;
-		case OPTION_LIST_PRESETS:
-			scenario_print_presets(stdout);
-			return 1;
-		case OPTION_LIST_CONTROLS:
-			list_controls(stdout);
-			return 1;
-		case OPTION_JSON:
-			*format = REPORT_FORMAT_JSON;
-			break;
-		case OPTION_CSV:
-			*format = REPORT_FORMAT_CSV;
-			break;
-		default:
-			r = id == 'p' ? scenario_preset(s, optarg, stderr)
-				      : scenario_set(s, setting_name(id), optarg, stderr);
-			if (r < 0)
-				return r;
-		}
+		r = take_option(id, s, format, errors);
+		if (r)
+			return r;
 	}
 	if (optind < argc) {
 		pep_usage_error(&usage, "unexpected word '%s'", argv[optind]);
 		return -EINVAL;
 	}
-	return scenario_check(s, stderr);
+	return scenario_check(s, errors);
+}
+
+/* The same; messages get the program's name. */
+static int read_options(int argc, char **argv, struct scenario *s, enum report_format *format)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *errors = open_memstream(&text, &size);
+	int r = -ENOMEM;
+
+	if (errors) {
+		r = take_options(argc, argv, s, format, errors);
+		if (fclose(errors) == 0 && r < 0 && size)
+			fprintf(stderr, "%s: %s", usage.program, text);
+	}
+	free(text);
+	return r;
 }
 
 static int run_one(const struct scenario *s, const struct sim_cca *cca, uint64_t seed,
@@ -157,6 +181,8 @@ static int run_all(const struct scenario *s, enum report_format format)
 		cca = s->n_ccas ? (i < s->n_ccas ? s->ccas[i] : NULL) : sim_cca_get(i);
 		if (!cca)
 			break;
+		if (!s->n_ccas && !strcmp(cca->name, "fixed"))
+			continue; /* not a control one would compare */
 		for (unsigned int k = 0; k < s->n_seeds && r == 0; k++)
 			r = run_one(s, cca, s->seed + k, report);
 	}
