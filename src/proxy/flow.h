@@ -69,6 +69,9 @@ void pep_flows_on_malformed(struct pep_flows *flows);
 /** A connection on the transparent listener; @fd is taken. */
 void pep_flows_on_accept(struct pep_flows *flows, int fd, const struct sockaddr_storage *peer);
 
+/** The same, but the connection cannot be kept: it and the flow that waits for it are reset. */
+void pep_flows_on_turned_away(struct pep_flows *flows, int fd, const struct sockaddr_storage *peer);
+
 /** Call every PEP_FLOWS_TICK_MS: time-outs and a slice of the samples. */
 #define PEP_FLOWS_TICK_MS 50
 void pep_flows_tick(struct pep_flows *flows);

@@ -76,10 +76,13 @@ static void close_leg(struct flow_leg *leg, bool orderly)
 
 static void end(struct flow *flow, bool orderly, enum pep_close reason)
 {
-	if (flow->state == FLOW_OPEN || flow->state == FLOW_FLUSHING)
+	bool flushed = flow->state == FLOW_FLUSHING;
+
+	if (flow->state == FLOW_OPEN || flushed)
 		flow_sample(flow, flow_now_ns());
+	/* What was under way into a leg that broke is lost: a FIN must not make it look whole. */
 	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++)
-		close_leg(&flow->leg[s], orderly);
+		close_leg(&flow->leg[s], orderly && !(flushed && (int)flow->broken_leg == s));
 	flow_free(flow, reason);
 }
 
@@ -136,11 +139,16 @@ void flow_leg_broke(struct flow *flow, enum pep_segment segment, int error)
 		flow_abort(flow, flow->close_reason);
 		return;
 	}
-	flow->state = FLOW_FLUSHING;
-	flow->broken_leg = segment;
 	flow->close_reason = reason_of(segment, error);
 	if (flow->close_reason == PEP_CLOSE_ERROR)
 		flow_log_trouble(flow->set, "a leg failed, its flow is reset", error);
+	if (!pep_leg_is_dead(flow->leg[segment].fd)) {
+		/* The failure is this host's: nobody says how much is still to come. */
+		flow_abort(flow, flow->close_reason);
+		return;
+	}
+	flow->state = FLOW_FLUSHING;
+	flow->broken_leg = segment;
 	flow->clean_end = flow->path[from].eof;
 	flow->path[from].no_fin = !flow->clean_end;
 	flow->path[from].peer_closed = true;

@@ -10,8 +10,6 @@
 #include "proxy/probation.h"
 #include "proxy/recent.h"
 
-#include <netinet/tcp.h>
-
 enum admission {
 	ADMIT_SPLIT,
 	ADMIT_BYPASS, /* *ret_bypass says why */
@@ -104,12 +102,9 @@ static void refuse(struct pep_flows *set, const struct pep_gate_ticket *ticket,
 /* Whether the kernel has already ended the client's connection, unseen by us so far. */
 static bool wireless_leg_is_dead(const struct flow *flow)
 {
-	struct tcp_info info;
-	socklen_t size = sizeof(info);
 	int fd = flow->leg[PEP_SEGMENT_WIRELESS].fd;
 
-	return fd >= 0 && getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
-	       info.tcpi_state == TCP_CLOSE;
+	return fd >= 0 && pep_leg_is_dead(fd);
 }
 
 /* A SYN whose tuple has a flow. Returns false when that flow was a dead one and is gone now. */

@@ -118,7 +118,7 @@ static enum pep_connect_failure failure_of(const struct flow *flow, int error)
 {
 	enum pep_connect_failure failure = pep_connect_failure_from_errno(error);
 
-	if (flow->leg[PEP_SEGMENT_WIRED].fd < 0 && failure != PEP_CONNECT_FAILURE_UNREACHABLE)
+	if (flow->leg[PEP_SEGMENT_WIRED].fd < 0 && error != ENETUNREACH && error != EHOSTUNREACH)
 		return PEP_CONNECT_FAILURE_LOCAL;
 	return failure;
 }
@@ -306,4 +306,13 @@ void pep_flows_on_accept(struct pep_flows *set, int fd, const struct sockaddr_st
 	}
 	if (flow->state == FLOW_AWAITING)
 		join(flow);
+}
+
+void pep_flows_on_turned_away(struct pep_flows *set, int fd, const struct sockaddr_storage *peer)
+{
+	struct flow *flow = find_waiting(set, fd, peer);
+
+	pep_leg_close_abort(fd);
+	if (flow)
+		flow_abort(flow, PEP_CLOSE_ERROR);
 }

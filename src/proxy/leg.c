@@ -290,6 +290,15 @@ int pep_leg_take_error(int fd)
 	return err;
 }
 
+bool pep_leg_is_dead(int fd)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+	       info.tcpi_state == TCP_CLOSE;
+}
+
 uint32_t pep_leg_unacked_bytes(int fd)
 {
 	int bytes = 0;

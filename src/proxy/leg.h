@@ -75,6 +75,9 @@ void pep_leg_close_abort(int fd);
 /** The pending error of the socket (positive errno), 0 for none; clears it. */
 int pep_leg_take_error(int fd);
 
+/** Whether the kernel has ended the connection (reset, time-out); what came before can be read. */
+bool pep_leg_is_dead(int fd);
+
 /** Bytes written and not yet acknowledged by the peer; 0 when unknown. */
 uint32_t pep_leg_unacked_bytes(int fd);
 

@@ -64,17 +64,18 @@ static int open_reserve(void)
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* No descriptor is left: takes one connection with the reserve and resets it. Returns whether there
- * was one to take. */
+/* Takes one connection with the reserve descriptor and resets it. Returns whether that worked. */
 static bool turn_away(struct pep_worker *w, int listener)
 {
+	struct sockaddr_storage peer;
+	socklen_t size = sizeof(peer);
 	int fd;
 
 	if (w->reserve_fd >= 0)
 		close(w->reserve_fd);
-	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
 	if (fd >= 0)
-		close(fd); /* abortive: the listener's SO_LINGER */
+		pep_flows_on_turned_away(w->flows, fd, &peer);
 	w->reserve_fd = open_reserve();
 	return fd >= 0;
 }
