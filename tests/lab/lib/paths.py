@@ -34,6 +34,13 @@ def program(name):
     return built(name)
 
 
+def sanitized(name):
+    """A program of ours with ASan and UBSan, from $EDGEPEP_BUILD_SANITIZED or build-clang; or None."""
+    folder = os.environ.get("EDGEPEP_BUILD_SANITIZED", os.path.join(TOP, "build-clang"))
+    path = os.path.join(os.path.realpath(folder), "src", "proxy", name)
+    return path if os.access(path, os.X_OK) else None
+
+
 def needed(name, package):
     """A program of the system."""
     path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")

@@ -57,14 +57,18 @@ class Proxy:
     """The rules and one daemon, with a configuration and a run-dir of its own.
 
     conf: settings over the lab's defaults, nested as in the file. rules: put the steering rules up.
-    daemon: start edgepepd. nofile: its limit of file descriptors.
+    daemon: start edgepepd. nofile: its limit of file descriptors. wrapper: words
+    before its command line. program: which edgepepd.
     """
 
-    def __init__(self, lab, conf=None, rules=True, daemon=True, nofile=None):
+    def __init__(self, lab, conf=None, rules=True, daemon=True, nofile=None,
+                 wrapper=(), program=None):
         self.lab = lab
         self.rules = rules
         self.daemon = daemon
         self.nofile = nofile
+        self.wrapper = wrapper
+        self.program = program
         self.process = None
         self.folder = state.current().new_folder()
         self.conf_path = os.path.join(self.folder, "edgepep.conf")
@@ -137,7 +141,8 @@ class Proxy:
             self.start_daemon()
 
     def start_daemon(self):
-        argv = [paths.program("edgepepd"), "-c", self.conf_path]
+        argv = [*self.wrapper, self.program or paths.program("edgepepd"), "-c",
+                self.conf_path]
         if self.nofile:
             argv = ["prlimit", f"--nofile={self.nofile}:{self.nofile}", *argv]
         with open(self.log_path, "ab") as log:
