@@ -70,6 +70,8 @@ class State:
         self._write()
 
     def close(self):
+        for path in list(self.folders):
+            self.drop_folder(path)
         if not self.namespaces and os.path.exists(self.path):
             os.unlink(self.path)
 
