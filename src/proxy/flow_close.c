@@ -101,6 +101,7 @@ static enum pep_close reason_of(enum pep_segment segment, int error)
 	switch (error) {
 	case ECONNRESET:
 	case EPIPE:
+	case ENOTCONN: /* the kernel has closed the socket, whose error is still to be read */
 		return segment == PEP_SEGMENT_WIRELESS ? PEP_CLOSE_CLIENT_RESET
 						       : PEP_CLOSE_SERVER_RESET;
 	case ETIMEDOUT:

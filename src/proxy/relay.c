@@ -151,7 +151,7 @@ static size_t read_size(const struct pep_path *d)
 static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_splice, bool first,
 			  size_t *ret_moved, int *ret_error)
 {
-	bool drained, last, was_splice;
+	bool last, was_splice;
 	size_t want;
 	ssize_t n;
 	int err;
@@ -196,12 +196,11 @@ static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_sp
 	if (d->chunk)
 		d->chunk->end = (uint32_t)n;
 	/*
-	 * A short copy has emptied the socket, and what comes later makes a new event; unless the
-	 * FIN came with it, whose event was this one. A short splice may only have filled the
-	 * pipe's slots.
+	 * A short copy has emptied the socket, but the event may have been that of a reset behind
+	 * these bytes as well (libevent tells errors as readable and writable, which a healthy
+	 * socket mostly is): only the next read knows.
 	 */
 	last = d->chunk && (size_t)n < want && d->peer_closed;
-	drained = d->chunk && (size_t)n < want && !d->peer_closed;
 	score(d, (size_t)n);
 	hold(d, pool, (uint32_t)n);
 
@@ -215,10 +214,6 @@ static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_sp
 		return PEP_PUMP_WRITE_FAILED;
 	}
 	give_back(d, pool);
-	if (drained) {
-		d->reads_drained++;
-		return PEP_PUMP_DRAINED;
-	}
 	return PEP_PUMP_BUDGET;
 }
 
