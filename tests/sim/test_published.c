@@ -83,6 +83,18 @@ static void rtt_adjusted_pacing_halves_the_queue(void **state)
 	}
 }
 
+/* Most transfers are short: the queue must not wait for the first regular ProbeRTT. */
+static void safe_pacing_works_within_seconds(void **state)
+{
+	const char *const *cell = S("rtt", "20ms", "warmup", "2s", "time", "8s");
+	double bbr, d;
+
+	(void)state;
+	bbr = sim_test_medians("pep_bbr", "deep-buffer", cell, SEEDS).queue_ms;
+	d = sim_test_medians("pep_bbr_d", "deep-buffer", cell, SEEDS).queue_ms;
+	assert_between(d, 0, 0.5 * bbr);
+}
+
 static void strict_pacing_hardly_loses_in_shallow_buffers(void **state)
 {
 	static const char *const rates[] = {"20Mbit/s", "100Mbit/s"};
@@ -210,6 +222,7 @@ int main(void)
 		cmocka_unit_test(bbr_acd_retransmits_half),
 		cmocka_unit_test(bbr_a_bears_random_loss_as_bbr_does),
 		cmocka_unit_test(rtt_adjusted_pacing_halves_the_queue),
+		cmocka_unit_test(safe_pacing_works_within_seconds),
 		cmocka_unit_test(strict_pacing_hardly_loses_in_shallow_buffers),
 		cmocka_unit_test(safe_pacing_bears_jitter),
 		cmocka_unit_test(bbr_a_is_back_soon_after_a_blockage),

@@ -233,6 +233,43 @@ static void the_base_rtt_is_forgotten_after_two_windows(void **state)
 	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US + 25000);
 }
 
+static void a_high_base_rtt_is_checked_once_and_early(void **state)
+{
+	struct pep_cc_rate rs = {.interval_us = 1, .delivered = 1, .rtt_us = 2 * MIN_RTT_US};
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_d);
+	go_round(&w, 2 * MIN_RTT_US, 100, 0);
+	pep_bbr_update_min_rtt(&w.b, &w.p, &w.sk, &rs, &w.out);
+	assert_int_equal(w.b.mode, PEP_BBR_PROBE_BW); /* too early */
+	w.sk.now_us += 1000000;
+	pep_bbr_update_min_rtt(&w.b, &w.p, &w.sk, &rs, &w.out);
+	assert_int_equal(w.b.mode, PEP_BBR_PROBE_RTT);
+	w.b.mode = PEP_BBR_PROBE_BW;
+	w.sk.now_us += 1000000;
+	w.b.min_rtt_us = MIN_RTT_US;
+	pep_bbr_update_min_rtt(&w.b, &w.p, &w.sk, &rs, &w.out);
+	assert_int_equal(w.b.mode, PEP_BBR_PROBE_BW);
+}
+
+static void a_base_rtt_near_the_least_needs_no_check(void **state)
+{
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_d);
+	w.sk.now_us += 2000000;
+	w.b.busy.now_us = MIN_RTT_US + MIN_RTT_US / 4;
+	assert_false(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
+	w.b.busy.now_us += 1;
+	assert_true(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
+	w.p.probe_rtt_ms = 0;
+	assert_false(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
+	w.p = bbr_a;
+	assert_false(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
+}
+
 static void jitter_alone_does_not_slow_pacing(void **state)
 {
 	struct world w;
@@ -353,6 +390,8 @@ int main(void)
 		cmocka_unit_test(the_cap_moves_by_a_packet_at_least),
 		cmocka_unit_test(busy_rounds_tell_the_base_rtt),
 		cmocka_unit_test(the_base_rtt_is_forgotten_after_two_windows),
+		cmocka_unit_test(a_high_base_rtt_is_checked_once_and_early),
+		cmocka_unit_test(a_base_rtt_near_the_least_needs_no_check),
 		cmocka_unit_test(jitter_alone_does_not_slow_pacing),
 		cmocka_unit_test(more_bandwidth_without_a_queue_starts_a_search),
 		cmocka_unit_test(a_search_needs_a_quiet_path),

@@ -78,6 +78,7 @@ static void the_controls_differ_where_they_should(void **state)
 	assert_int_equal(bbr_d.verdict, PEP_VERDICT_OFF);
 	a.cut_gain = acd.cut_gain;
 	a.regrow = acd.regrow;
+	a.regain = acd.regain;
 	assert_memory_equal(&a, &acd, sizeof(a));
 }
 

@@ -176,6 +176,9 @@ PEP_CORE void pep_bbr_update_min_rtt(struct pep_bbr *b, const struct pep_bbr_par
 	uint64_t window_us = (uint64_t)p->min_rtt_window_ms * PEP_USEC_PER_MSEC;
 	bool expired = pep_elapsed_us(sk->now_us, b->min_rtt_stamp_us) > window_us;
 
+	if (pep_bbr_base_needs_check(b, p, sk))
+		b->base_checked = expired = true;
+
 	if (rs->rtt_us >= 0 &&
 	    ((uint64_t)rs->rtt_us < b->min_rtt_us || (expired && !rs->ack_delayed))) {
 		b->min_rtt_us = (uint32_t)pep_min64((uint64_t)rs->rtt_us, PEP_RTT_NONE - 1);

@@ -149,6 +149,21 @@ PEP_CORE uint32_t pep_bbr_base_rtt(const struct pep_bbr *b)
 	return busy_us == PEP_RTT_NONE ? b->min_rtt_us : busy_us;
 }
 
+/*
+ * Flows that start together learn a busy RTT with each other's queue in it. An early ProbeRTT
+ * empties the queue, so that the rounds after it tell queue from jitter; later ones come by
+ * themselves.
+ */
+PEP_CORE bool pep_bbr_base_needs_check(const struct pep_bbr *b, const struct pep_bbr_params *p,
+				       const struct pep_cc_sock *sk)
+{
+	return p->rtt_pacing == PEP_RTT_PACING_SAFE && p->probe_rtt_ms && !b->base_checked &&
+	       b->mode == PEP_BBR_PROBE_BW &&
+	       pep_elapsed_us(sk->now_us, b->busy.since_us) > PEP_BBR_BASE_CHECK_US &&
+	       pep_bbr_base_rtt(b) >
+		       (uint64_t)b->min_rtt_us + (b->min_rtt_us >> PEP_BBR_BASE_CHECK_SHIFT);
+}
+
 /** Factor (1/256, at most 256) by which pacing gives way to a queue. */
 PEP_CORE uint32_t pep_bbr_rtt_factor(const struct pep_bbr *b, const struct pep_bbr_params *p,
 				     const struct pep_cc_sock *sk)

@@ -27,10 +27,12 @@
 #define PEP_BBR_JITTER_CAP_SHIFT   1U /* ... at most min_rtt / 2 */
 #define PEP_BBR_SAME_TOL_SHIFT     3U /* "the same RTT" is never coarser than min_rtt / 8 (paper) */
 #define PEP_BBR_SAFE_SLACK_SHIFT   4U /* safe pacing lets RTprop/16 of queue pass */
-#define PEP_BBR_SAFE_FLOOR         192U /* 1/256: 3/4 */
-#define PEP_BBR_STRICT_FLOOR       128U /* 1/256: 1/2 */
-#define PEP_BBR_PACING_MIN_SAMPLES 4U   /* RTT samples a standing RTT must rest on */
-#define PEP_BBR_PACING_IDLE_ROUNDS 3U   /* round starts after idle until it is trusted again */
+#define PEP_BBR_SAFE_FLOOR         192U     /* 1/256: 3/4 */
+#define PEP_BBR_STRICT_FLOOR       128U     /* 1/256: 1/2 */
+#define PEP_BBR_BASE_CHECK_US      1000000U /* us after the start when a busy RTT ... */
+#define PEP_BBR_BASE_CHECK_SHIFT   2U /* ... above the least RTT by 1/4 is checked by ProbeRTT */
+#define PEP_BBR_PACING_MIN_SAMPLES 4U /* RTT samples a standing RTT must rest on */
+#define PEP_BBR_PACING_IDLE_ROUNDS 3U /* round starts after idle until it is trusted again */
 #define PEP_BBR_USUAL_DOWN_SHIFT   3U /* the usual loss follows a lower share by 1/8 a round ... */
 #define PEP_BBR_USUAL_UP_SHIFT     6U /* ... and a higher one by 1/64 */
 #define PEP_BBR_REGAIN_RISE_SHIFT  3U /* a standing RTT up by 1/8 is a queue: no search then */
@@ -120,8 +122,9 @@ struct pep_bbr {
 	bool lt_use_bw;
 	bool full_bw_reached;
 	bool has_seen_rtt;
-	bool cut_round;   /* this round follows a cut: window held, cut-gain */
-	bool episode_cut; /* this loss episode had a cut */
+	bool cut_round;    /* this round follows a cut: window held, cut-gain */
+	bool episode_cut;  /* this loss episode had a cut */
+	bool base_checked; /* ProbeRTT has looked whether busy RTTs are a queue's */
 };
 
 #endif
