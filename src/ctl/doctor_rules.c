@@ -36,10 +36,14 @@ static const struct feature {
 	{"match dscp", "*mangle\n-A INPUT -m dscp ! --dscp 0\nCOMMIT\n", "xt_dscp", DOCTOR_ERROR},
 	{"target REJECT", "*filter\n-A FORWARD -p tcp -j REJECT --reject-with tcp-reset\nCOMMIT\n",
 	 "ipt_REJECT ip6t_REJECT", DOCTOR_ERROR},
-	{"ip sets", NULL, "ip_set_hash_ipportip xt_set", DOCTOR_WARNING},
+	{"match u32 (a client's flows all go to one worker)",
+	 "*raw\n-A PREROUTING -m u32 --u32 \"0=0\"\nCOMMIT\n", "xt_u32", DOCTOR_WARNING},
+	{"ip sets (TIME_WAIT may delay direct flows)", NULL, "ip_set_hash_ipportip xt_set",
+	 DOCTOR_WARNING},
 };
 
-static void check_feature(struct doctor *d, enum rules_family family, const struct feature *feature)
+/* Whether it is there. */
+static bool check_feature(struct doctor *d, enum rules_family family, const struct feature *feature)
 {
 	char set_rule[128], fix[160], error[RULES_ERROR_SIZE];
 	const char *rules = feature->rules;
@@ -50,18 +54,20 @@ static void check_feature(struct doctor *d, enum rules_family family, const stru
 	if (!rules)
 		rules = set_rule;
 	if (doctor_probe_rules(family, rules, NULL, error) != DOCTOR_PROBE_REFUSED)
-		return;
+		return true;
 	(void)snprintf(fix, sizeof(fix), "modprobe %s, or a kernel that has it", feature->module);
 	doctor_say(d, feature->severity, "features", fix, "%s: no %s: %s",
 		   rules_family_name(family), feature->name, error);
+	return false;
 }
 
-static char *make_text(const struct doctor *d, enum rules_family family, bool sets)
+static char *make_text(const struct doctor *d, enum rules_family family,
+		       const struct rules_text_options *options)
 {
 	struct rules_print print;
 	char *text;
 
-	if (rules_print_make(d->conf, sets, &print))
+	if (rules_print_make(d->conf, options, &print))
 		return NULL;
 	text = print.rules[family];
 	print.rules[family] = NULL;
@@ -69,37 +75,36 @@ static char *make_text(const struct doctor *d, enum rules_family family, bool se
 	return text;
 }
 
+static void check_features(struct doctor *d, enum rules_family family)
+{
+	const struct rules_text_options all = {.sets = true, .by_port = true};
+	const char *name = rules_family_name(family);
+	char *text = make_text(d, family, &all);
+	enum doctor_probe probe = DOCTOR_PROBE_NO_NAMESPACE;
+	char error[RULES_ERROR_SIZE];
+	bool good = true;
+
+	if (text)
+		probe = doctor_probe_rules(family, text, NULL, error);
+	free(text);
+	if (probe == DOCTOR_PROBE_OK)
+		doctor_say(d, DOCTOR_OK, "features", "", "%s: this kernel takes all rules", name);
+	else if (probe == DOCTOR_PROBE_NO_NAMESPACE)
+		doctor_say(d, DOCTOR_NOTE, "features", "run it as root",
+			   "%s: no network namespace to try the rules in", name);
+	if (probe != DOCTOR_PROBE_REFUSED)
+		return;
+	for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++)
+		good = check_feature(d, family, &features[i]) && good;
+	if (good) /* each of them alone is there */
+		doctor_say(d, DOCTOR_ERROR, "features", "", "%s: %s", name, error);
+}
+
 void doctor_features(struct doctor *d)
 {
-	char error[RULES_ERROR_SIZE];
-
-	for (int f = 0; f < RULES_FAMILY_COUNT_; f++) {
-		enum rules_family family = (enum rules_family)f;
-		enum doctor_severity before = d->worst;
-		enum doctor_probe probe;
-		char *text;
-
-		if (!d->families[f])
-			continue;
-		text = make_text(d, family, true);
-		probe = text ? doctor_probe_rules(family, text, NULL, error)
-			     : DOCTOR_PROBE_NO_NAMESPACE;
-		free(text);
-		if (probe == DOCTOR_PROBE_OK)
-			doctor_say(d, DOCTOR_OK, "features", "", "%s: this kernel takes all rules",
-				   rules_family_name(family));
-		else if (probe == DOCTOR_PROBE_NO_NAMESPACE)
-			doctor_say(d, DOCTOR_NOTE, "features", "run it as root",
-				   "%s: no network namespace to try the rules in",
-				   rules_family_name(family));
-		if (probe != DOCTOR_PROBE_REFUSED)
-			continue;
-		for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++)
-			check_feature(d, family, &features[i]);
-		if (d->worst == before) /* none of them alone */
-			doctor_say(d, DOCTOR_ERROR, "features", "", "%s: %s",
-				   rules_family_name(family), error);
-	}
+	for (int f = 0; f < RULES_FAMILY_COUNT_; f++)
+		if (d->families[f])
+			check_features(d, (enum rules_family)f);
 }
 
 /* ---- what is loaded
@@ -230,9 +235,13 @@ static void check_first(struct doctor *d, enum rules_family family, const char *
 	}
 }
 
-static void compare(struct doctor *d, enum rules_family family, const char *have, bool sets)
+static void compare(struct doctor *d, enum rules_family family, const char *have)
 {
-	char *text = make_text(d, family, sets), *wanted_save = NULL, *wanted = NULL;
+	const struct rules_text_options options = {
+		.sets = strstr(have, rules_set_name(family)) != NULL,
+		.by_port = strstr(have, "--u32") != NULL,
+	};
+	char *text = make_text(d, family, &options), *wanted_save = NULL, *wanted = NULL;
 	char error[RULES_ERROR_SIZE];
 
 	if (text && doctor_probe_rules(family, text, &wanted_save, error) == DOCTOR_PROBE_OK)
@@ -262,7 +271,7 @@ static void check_family(struct doctor *d, enum rules_family family)
 			   "%s: the rules are not loaded: nothing is split",
 			   rules_family_name(family));
 	} else {
-		compare(d, family, have, strstr(have, rules_set_name(family)) != NULL);
+		compare(d, family, have);
 		check_first(d, family, save);
 	}
 	free(save);

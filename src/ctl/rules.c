@@ -30,10 +30,11 @@ static const struct pep_usage usage = {
 
 static int print_rules(struct ctl *ctl, const struct pep_conf *conf, bool sets)
 {
+	const struct rules_text_options text_options = {.sets = sets, .by_port = true};
 	struct rules_print print;
 	int code;
 
-	if (rules_print_make(conf, sets, &print))
+	if (rules_print_make(conf, &text_options, &print))
 		return ctl_fail(ctl, "out of memory");
 	if (ctl->json) {
 		code = ctl_print_json(json_pack(

@@ -81,7 +81,8 @@ struct rules_print {
 };
 
 /** Returns 0 or -ENOMEM; release with rules_print_fini. */
-int rules_print_make(const struct pep_conf *conf, bool sets, struct rules_print *ret);
+int rules_print_make(const struct pep_conf *conf, const struct rules_text_options *options,
+		     struct rules_print *ret);
 void rules_print_write(const struct rules_print *print, FILE *out);
 void rules_print_fini(struct rules_print *print);
 

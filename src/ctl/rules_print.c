@@ -7,16 +7,16 @@
 #include <stdlib.h>
 
 /* The text that "up" would load for @family on a host without rules of ours. */
-static char *make_rules(const struct pep_conf *conf, enum rules_family family, bool sets)
+static char *make_rules(const struct pep_conf *conf, enum rules_family family,
+			const struct rules_text_options *options)
 {
-	const struct rules_text_options text_options = {.sets = sets, .by_port = true};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return NULL;
-	rules_text_up(out, conf, family, &text_options);
+	rules_text_up(out, conf, family, options);
 	if (fclose(out) != 0) {
 		free(text);
 		return NULL;
@@ -75,13 +75,14 @@ static char *make_commands(const struct pep_conf *conf, bool sets)
 	return text;
 }
 
-int rules_print_make(const struct pep_conf *conf, bool sets, struct rules_print *ret)
+int rules_print_make(const struct pep_conf *conf, const struct rules_text_options *options,
+		     struct rules_print *ret)
 {
-	struct rules_print print = {.commands = make_commands(conf, sets)};
+	struct rules_print print = {.commands = make_commands(conf, options->sets)};
 	bool good = print.commands != NULL;
 
 	for (int f = 0; f < RULES_FAMILY_COUNT_; f++) {
-		print.rules[f] = make_rules(conf, (enum rules_family)f, sets);
+		print.rules[f] = make_rules(conf, (enum rules_family)f, options);
 		good = good && print.rules[f];
 	}
 	if (!good) {

@@ -35,6 +35,7 @@ struct up {
 	struct rules_state before; /* what an earlier up left, if any */
 	struct rules_state state;  /* what will be there */
 	char *text[RULES_FAMILY_COUNT_];
+	bool by_port[RULES_FAMILY_COUNT_]; /* the text uses xt_u32 */
 };
 
 static int up_sets(struct up *up)
@@ -112,6 +113,19 @@ static int make_text(struct up *up, enum rules_family family, const struct rules
 	return rules_host_restore(family, up->text[family], true, up->report);
 }
 
+/* The text without xt_u32. @old is what is loaded now. */
+static int up_text_plain(struct up *up, enum rules_family family, const struct rules_save *old)
+{
+	int err = make_text(up, family, old, false);
+
+	if (!err)
+		rules_warn(up->report,
+			   "this kernel has no xt_u32: all flows between a client and a "
+			   "server are one worker's");
+	up->by_port[family] = false;
+	return err;
+}
+
 static int up_text(struct up *up, enum rules_family family)
 {
 	struct rules_save save;
@@ -121,15 +135,29 @@ static int up_text(struct up *up, enum rules_family family)
 		return err;
 	for (int t = 0; t < RULES_TABLE_COUNT_; t++)
 		up->state.created[family][t] = up->before.created[family][t] || !save.present[t];
-	err = make_text(up, family, &save, up->conf->workers > 1);
-	if (err == -EIO && up->conf->workers > 1) {
-		/* It may only be that xt_u32 is missing. */
-		err = make_text(up, family, &save, false);
-		if (!err)
-			rules_warn(up->report,
-				   "this kernel has no xt_u32: all flows between a client and a "
-				   "server are one worker's");
-	}
+	up->by_port[family] = up->conf->workers > 1;
+	err = make_text(up, family, &save, up->by_port[family]);
+	/* It may only be that xt_u32 is missing. */
+	if (err == -EIO && up->by_port[family])
+		err = up_text_plain(up, family, &save);
+	rules_save_fini(&save);
+	return err;
+}
+
+/* iptables-nft learns only now what the kernel lacks of the old kind of matches. */
+static int up_restore(struct up *up, enum rules_family family)
+{
+	struct rules_save save;
+	int err = rules_host_restore(family, up->text[family], false, up->report);
+
+	if (err != -EIO || !up->by_port[family])
+		return err;
+	err = rules_host_save(family, &save, up->report);
+	if (err)
+		return err;
+	err = up_text_plain(up, family, &save);
+	if (!err)
+		err = rules_host_restore(family, up->text[family], false, up->report);
 	rules_save_fini(&save);
 	return err;
 }
@@ -218,8 +246,7 @@ static int up_load(struct up *up)
 			err = rules_route_up(&up->state, (enum rules_family)f, up->report->error);
 	for (int f = 0; f < RULES_FAMILY_COUNT_ && !err; f++)
 		if (up->report->families[f])
-			err = rules_host_restore((enum rules_family)f, up->text[f], false,
-						 up->report);
+			err = up_restore(up, (enum rules_family)f);
 	return err;
 }
 

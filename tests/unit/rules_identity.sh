@@ -170,6 +170,20 @@ PATH=$dir/bin:$PATH must_not rules one up
 must grep -q "no luck" "$dir/err"
 check "a late failure is rolled back"
 
+# A kernel without xt_u32, which iptables-nft notices only when it loads the rules.
+cat > "$dir/bin/ip6tables-restore" <<- 'END'
+	#!/bin/sh
+	text=$(cat)
+	case "$*" in *--test*) ;; *) case "$text" in *--u32*) echo "no u32" >&2; exit 1 ;; esac ;; esac
+	printf '%s\n' "$text" | exec /usr/sbin/ip6tables-restore "$@"
+END
+PATH=$dir/bin:$PATH must rules one up 2> "$dir/err"
+must [ "$(grep -c 'no xt_u32' "$dir/err")" = 1 ]
+must [ "$(ip6tables -t raw -S | grep -c -- '--queue-balance 7000:7001')" = 1 ]
+must [ "$(iptables -t raw -S | grep -c -- --u32)" = 1 ]
+must rules one down
+check "a kernel without xt_u32 gets rules that do without"
+
 # A hostile state file is not believed.
 mkdir -p "$dir/run"
 cat > "$dir/run/rules.state" <<- 'END'

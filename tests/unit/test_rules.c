@@ -42,6 +42,7 @@ static char *read_golden(const char *path)
 
 static void assert_golden(const struct pep_conf *conf, bool sets, const char *name)
 {
+	const struct rules_text_options options = {.sets = sets, .by_port = true};
 	struct rules_print print;
 	char path[512];
 	char *have = NULL, *want;
@@ -49,7 +50,7 @@ static void assert_golden(const struct pep_conf *conf, bool sets, const char *na
 	FILE *out;
 
 	snprintf(path, sizeof(path), "%s/tests/unit/golden/%s", PEP_SOURCE_DIR, name);
-	assert_int_equal(rules_print_make(conf, sets, &print), 0);
+	assert_int_equal(rules_print_make(conf, &options, &print), 0);
 	out = getenv("PEP_WRITE_GOLDEN") ? fopen(path, "w") : open_memstream(&have, &size);
 	assert_non_null(out);
 	rules_print_write(&print, out);
