@@ -11,8 +11,8 @@ from lib.transfer import (BOTH, CLIENT_RESET, ORDERLY, PUSH, REQUEST, SERVER_RES
                           describe, verdicts)
 
 #: How long connections are begun; more with EDGEPEP_SOAK_SECONDS.
-_SECONDS = 20
-_BATCH = 200
+_SECONDS = 15
+_BATCH = 100
 
 _KINDS = (BOTH,) * 4 + (REQUEST,) * 4 + (PUSH,) * 2 + (CLIENT_RESET, SERVER_RESET)
 
