@@ -5,10 +5,12 @@
 #include "base/usage.h"
 #include "proxy/daemon.h"
 
+#include <event2/event.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	OPTION_CHECK = PEP_USAGE_LONG,
@@ -32,12 +34,22 @@ static const struct pep_usage usage = {
 	.more = "Steering rules are loaded with 'edgepepctl rules up'; see edgepepd(8).\n",
 };
 
+/* What the library says about failures that we see, count and tell ourselves. */
+static void on_library_log(int severity, const char *text)
+{
+	(void)severity;
+	pep_debug("libevent: %s", text);
+}
+
 static int run(const char *path, struct pep_conf *conf)
 {
 	struct pep_daemon *daemon;
-	int err = pep_daemon_new(path, conf, &daemon);
+	int err;
 
+	event_set_log_callback(on_library_log);
+	err = pep_daemon_new(path, conf, &daemon);
 	if (err) {
+		pep_error("not started: %s", strerror(-err));
 		pep_conf_free(conf);
 		return EXIT_FAILURE;
 	}
