@@ -464,6 +464,8 @@ PEP_CORE void pep_bbr_tx_start(struct pep_bbr *b, const struct pep_bbr_params *p
 	b->idle_rounds = PEP_BBR_PACING_IDLE_ROUNDS;
 	b->epoch_us = sk->now_us;
 	b->epoch_acked = 0;
+	/* What was standing before the pause tells nothing of now. */
+	pep_standing_rtt_reset(&b->rtt);
 	if (b->mode == PEP_BBR_PROBE_BW)
 		pep_bbr_pace(b, p, sk, out, PEP_GAIN_UNIT);
 	else if (b->mode == PEP_BBR_PROBE_RTT)

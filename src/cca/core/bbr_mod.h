@@ -171,7 +171,7 @@ PEP_CORE uint32_t pep_bbr_rtt_factor(const struct pep_bbr *b, const struct pep_b
 	uint32_t floor = p->rtt_pacing_floor, rtt_us;
 	uint64_t allowed = b->min_rtt_us;
 
-	if ((b->mode != PEP_BBR_DRAIN && b->mode != PEP_BBR_PROBE_BW) || b->idle_rounds ||
+	if ((b->mode != PEP_BBR_DRAIN && b->mode != PEP_BBR_PROBE_BW) ||
 	    b->min_rtt_us == PEP_RTT_NONE)
 		return PEP_GAIN_UNIT;
 	if (p->rtt_pacing == PEP_RTT_PACING_STRICT) {
