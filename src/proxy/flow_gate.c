@@ -10,6 +10,8 @@
 #include "proxy/probation.h"
 #include "proxy/recent.h"
 
+#include <errno.h>
+
 enum admission {
 	ADMIT_SPLIT,
 	ADMIT_BYPASS, /* *ret_bypass says why */
@@ -112,9 +114,11 @@ static bool on_known_syn(struct pep_flows *set, struct flow *flow,
 			 const struct pep_gate_ticket *ticket, const struct pep_syn *syn)
 {
 	if (flow->state == FLOW_CONNECTING && syn->sequence != flow->syn_sequence) {
-		/* Our own SYN has come round to the radio side, or a client changed its mind: in
-		 * both cases the second connection must not be. */
-		refuse(set, ticket, PEP_REFUSE_LOOP);
+		/* Our own SYN has come round to the radio side, or a client has changed its mind: the
+		 * first connection fails, and the second must not be. */
+		pep_stats_refused(set->stats, PEP_REFUSE_LOOP);
+		pep_gate_drop(set->gate, ticket);
+		flow_connect_failed(flow, ECONNREFUSED);
 		return true;
 	}
 	if (flow->ticket_held) {
