@@ -17,6 +17,11 @@ struct pep_pool {
 	struct pep_pool_usage usage;
 };
 
+static size_t memory_size(const struct pep_pool *pool)
+{
+	return ((size_t)pool->n_chunks + 1) * PEP_CHUNK_BYTES;
+}
+
 int pep_pool_new(const struct pep_pool_params *params, struct pep_pool **ret)
 {
 	struct pep_pool *pool = calloc(1, sizeof(*pool));
@@ -31,10 +36,9 @@ int pep_pool_new(const struct pep_pool_params *params, struct pep_pool **ret)
 
 	pool->pipes = calloc(params->max_pipes ? params->max_pipes : 1, sizeof(*pool->pipes));
 	pool->chunks = calloc(pool->n_chunks, sizeof(*pool->chunks));
-	/* Address space only: a page costs memory when it is first used. */
-	pool->chunk_memory =
-		mmap(NULL, (size_t)pool->n_chunks * PEP_CHUNK_BYTES, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	/* Address space only: a page costs memory when it is first used. One more: the scratch. */
+	pool->chunk_memory = mmap(NULL, memory_size(pool), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!pool->pipes || !pool->chunks || pool->chunk_memory == MAP_FAILED) {
 		if (pool->chunk_memory == MAP_FAILED)
 			pool->chunk_memory = NULL;
@@ -73,7 +77,7 @@ void pep_pool_free(struct pep_pool *pool)
 	for (uint32_t i = 0; pool->pipes && i < pool->params.max_pipes; i++)
 		close_pipe(pool, &pool->pipes[i]);
 	if (pool->chunk_memory)
-		munmap(pool->chunk_memory, (size_t)pool->n_chunks * PEP_CHUNK_BYTES);
+		munmap(pool->chunk_memory, memory_size(pool));
 	free(pool->chunks);
 	free(pool->pipes);
 	free(pool);
@@ -146,6 +150,11 @@ void pep_pool_put_chunk(struct pep_pool *pool, struct pep_chunk *chunk)
 	chunk->next = pool->free_chunks;
 	pool->free_chunks = chunk;
 	pool->usage.chunks_used--;
+}
+
+uint8_t *pep_pool_scratch(struct pep_pool *pool)
+{
+	return pool->chunk_memory + (size_t)pool->n_chunks * PEP_CHUNK_BYTES;
 }
 
 void pep_pool_hold(struct pep_pool *pool, int64_t delta)

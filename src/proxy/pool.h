@@ -57,6 +57,9 @@ void pep_pool_count_pipe_failure(struct pep_pool *pool);
 struct pep_chunk *pep_pool_get_chunk(struct pep_pool *pool);
 void pep_pool_put_chunk(struct pep_pool *pool, struct pep_chunk *chunk);
 
+/** PEP_CHUNK_BYTES that anybody may use until he returns to the event loop. */
+uint8_t *pep_pool_scratch(struct pep_pool *pool);
+
 /** Accounts @delta bytes that a relay holds (positive) or got rid of (negative). */
 void pep_pool_hold(struct pep_pool *pool, int64_t delta);
 

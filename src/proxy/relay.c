@@ -16,6 +16,9 @@
 #define BULK_MAX           6
 #define SHORT_SPLICE_BYTES 16384
 
+/* With no memory to hold bytes in, so many are offered to the receiving socket at a time. */
+#define UNHELD_BYTES 16384
+
 #define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK)
 
 void pep_path_init(struct pep_path *d, int from_fd, int to_fd, uint32_t target_bytes)
@@ -144,6 +147,72 @@ static size_t read_size(const struct pep_path *d)
 	return room < d->target_bytes ? room : d->target_bytes;
 }
 
+/* Takes @n bytes that were looked at out of the sending socket. Returns 0 or a negative errno. */
+static int discard(struct pep_path *d, struct pep_pool *pool, size_t n)
+{
+	while (n > 0) {
+		ssize_t got = recv(d->from_fd, pep_pool_scratch(pool), n, MSG_DONTWAIT | MSG_TRUNC);
+
+		if (got == 0)
+			return -EIO;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		n -= got > 0 ? (size_t)got : 0;
+	}
+	return 0;
+}
+
+/*
+ * The step for when no memory is to be had: sends what the receiving socket takes at once and
+ * leaves the rest where it is. Costs more, but flows whose receivers are stuck with all the memory
+ * cannot stop the others.
+ */
+static enum pep_pump step_unheld(struct pep_path *d, struct pep_pool *pool, size_t *ret_moved,
+				 int *ret_error)
+{
+	uint8_t *data = pep_pool_scratch(pool);
+	ssize_t n, sent;
+	int err;
+
+	d->starved++;
+	do {
+		n = recv(d->from_fd, data, UNHELD_BYTES, MSG_DONTWAIT | MSG_PEEK);
+	} while (n < 0 && errno == EINTR);
+	if (n == 0) {
+		d->eof = true;
+		return PEP_PUMP_BUDGET;
+	}
+	if (n < 0 && errno == EAGAIN) {
+		d->peer_closed = false;
+		d->reads_drained++;
+		return PEP_PUMP_DRAINED;
+	}
+	if (n < 0) {
+		*ret_error = errno;
+		return PEP_PUMP_READ_FAILED;
+	}
+	do {
+		sent = send(d->to_fd, data, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	if (sent < 0 && errno == EAGAIN) {
+		d->writes_blocked++;
+		return PEP_PUMP_BLOCKED;
+	}
+	if (sent < 0) {
+		*ret_error = errno;
+		return PEP_PUMP_WRITE_FAILED;
+	}
+	err = discard(d, pool, (size_t)sent);
+	if (err) {
+		*ret_error = -err;
+		return PEP_PUMP_READ_FAILED;
+	}
+	d->reads++;
+	d->bytes += (uint64_t)sent;
+	*ret_moved = (size_t)sent;
+	return PEP_PUMP_BUDGET;
+}
+
 /*
  * One read and the attempt to send it on. Returns PEP_PUMP_BUDGET when there may be more to move,
  * anything else to stop. *ret_moved gets the bytes read.
@@ -156,10 +225,8 @@ static enum pep_pump step(struct pep_path *d, struct pep_pool *pool, bool may_sp
 	ssize_t n;
 	int err;
 
-	if (pep_pool_is_full(pool) || !borrow(d, pool, may_splice)) {
-		d->starved++;
-		return PEP_PUMP_STARVED;
-	}
+	if (pep_pool_is_full(pool) || !borrow(d, pool, may_splice))
+		return step_unheld(d, pool, ret_moved, ret_error);
 	want = read_size(d);
 	was_splice = d->pipe != NULL;
 	n = fill(d, want);

@@ -5,7 +5,9 @@
 /*
  * Moves the bytes of one direction of a flow from one socket to the other, and its end (FIN) after
  * them. What was read and not yet taken by the receiving socket is held in a borrowed pipe or
- * chunk; while bytes are held nothing more is read, so that the sender sees a closed window.
+ * chunk; while bytes are held nothing more is read, so that the sender sees a closed window. When
+ * there is no memory to hold bytes in, they are moved only as far as the receiving socket takes
+ * them.
  */
 
 #include "proxy/pool.h"
@@ -32,12 +34,12 @@ struct pep_path {
 	uint32_t reads;          /* successful reads */
 	uint32_t reads_drained;  /* times the sending socket had nothing (more) to read */
 	uint32_t writes_blocked; /* times the receiving socket took no more */
-	uint32_t starved;        /* times no memory was left */
+	uint32_t starved;        /* steps without memory to hold bytes in */
 };
 
 enum pep_pump {
 	PEP_PUMP_DRAINED,      /* nothing to read now; an event will tell */
-	PEP_PUMP_BLOCKED,      /* bytes held, the receiving socket is full; an event will tell */
+	PEP_PUMP_BLOCKED,      /* the receiving socket is full; an event will tell */
 	PEP_PUMP_BUDGET,       /* the budget is used up; call again soon */
 	PEP_PUMP_STARVED,      /* no memory; call again when some was given back */
 	PEP_PUMP_FINISHED,     /* FIN relayed */
