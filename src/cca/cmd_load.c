@@ -67,11 +67,8 @@ static int configure(const struct cli *cli, const bool wanted[], struct pep_cca_
 		pep_cca_config_init((enum pep_cca_kind)i, &configs[i]);
 	if (cli->conf_given || access(cli->conf_path, F_OK) == 0) {
 		err = pep_conf_load(cli->conf_path, stderr, &conf);
-		if (err) {
-			if (err == -ENOENT || err == -EACCES)
-				cli_error("%s: %s", cli->conf_path, strerror(-err));
+		if (err)
 			return err;
-		}
 	} else {
 		err = pep_conf_new(&conf);
 		if (err)
