@@ -60,6 +60,13 @@ int daemon_set_intake(struct pep_daemon *daemon, daemon_done_fn *done, void *use
 /** Reads the file again; the text of what is wrong goes to @errors (512 bytes). */
 int daemon_reload(struct pep_daemon *daemon, struct pep_conf **ret_before, char errors[512]);
 
+/** daemon_open.c: opens everything, drops the privileges and starts the workers; logs what is
+ * wrong. Returns 0 or a negative errno; pep_daemon_free takes what was opened. */
+int daemon_open(struct pep_daemon *daemon);
+
+/** Signals, timers and the workers' answers. */
+int daemon_open_events(struct pep_daemon *daemon);
+
 /** Flows in any state, all workers. */
 uint64_t daemon_flows(const struct pep_daemon *daemon, uint64_t *ret_pending);
 
