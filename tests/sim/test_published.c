@@ -215,6 +215,23 @@ static void bandwidth_estimation_shares_with_reno(void **state)
 	assert_between(m.utilisation, 0.98, 1.001);
 }
 
+/* Many flows in a buffer too small for them: losses, but no collapse. */
+static void nobody_retransmits_most_of_what_it_sends(void **state)
+{
+	static const char *const ccas[] = {"cubic",     "reno",      "pep_bbr", "pep_bbr_acd",
+					   "pep_bbr_a", "pep_bbr_d", "pep_bwe"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(ccas); i++) {
+		struct sim_test_median m = sim_test_medians(
+			ccas[i], "mixed-rtt",
+			S("rate", "10Mbit/s", "buffer", "0.5bdp", "time", "35s"), 3);
+
+		assert_between(m.retrans, 0, 0.4);
+		assert_between(m.utilisation, 0.95, 1.001);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +246,7 @@ int main(void)
 		cmocka_unit_test(bandwidth_estimation_doubles_the_rate_under_loss),
 		cmocka_unit_test(a_hundredth_of_a_percent_costs_bandwidth_estimation_nothing),
 		cmocka_unit_test(bandwidth_estimation_shares_with_reno),
+		cmocka_unit_test(nobody_retransmits_most_of_what_it_sends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

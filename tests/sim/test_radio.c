@@ -7,6 +7,7 @@
 #include "unit/unit.h"
 
 #include "cca/core/bbr.h"
+#include "cca/core/bwe.h"
 
 #define MIN_RTT_US 40000u
 #define MSS        1448u
@@ -377,6 +378,87 @@ static void a_cycle_remembers_its_bandwidth(void **state)
 	assert_int_equal(w.b.cycle_bw, BW);
 }
 
+/* -- bandwidth estimation -- */
+
+struct bwe_world {
+	struct pep_bwe w;
+	struct pep_bwe_params p;
+	struct pep_cc_sock sk;
+	struct pep_cc_rate rs;
+	struct pep_cc_out out;
+};
+
+/* A connection that knows its path: 100 packets and 40 ms, in the middle of a loss episode. */
+static void bwe_start(struct bwe_world *x)
+{
+	*x = (struct bwe_world){.p = PEP_BWE_PARAMS_DEFAULT};
+	x->sk = (struct pep_cc_sock){
+		.now_us = 1000000,
+		.max_pacing_rate = UINT64_MAX,
+		.delivered = 1000,
+		.cwnd = 300,
+		.cwnd_clamp = UINT32_MAX,
+		.ssthresh = 100,
+		.mss_bytes = MSS,
+		.srtt_us = MIN_RTT_US,
+		.min_rtt_us = MIN_RTT_US,
+		.ca_state = PEP_CA_RECOVERY,
+		.cwnd_limited = true,
+	};
+	x->rs = (struct pep_cc_rate){.rtt_us = MIN_RTT_US, .delivered = 1, .acked_sacked = 1};
+	pep_bwe_init(&x->w, &x->p, &x->sk, &x->out);
+	pep_max_filter_reset(&x->w.est.max, 0, BW);
+	x->w.prev_ca_state = PEP_CA_RECOVERY;
+	x->w.episode_cut = true;
+	pep_cc_out_init(&x->out, &x->sk);
+}
+
+static void an_episode_that_loses_on_is_cut_again(void **state)
+{
+	struct bwe_world x;
+
+	(void)state;
+	bwe_start(&x);
+	x.w.round_start = true;
+	x.sk.lost += 30; /* of 300: a tenth */
+	pep_bwe_recover(&x.w, &x.p, &x.sk, &x.out);
+	assert_int_equal(x.out.cwnd, 300);
+	x.sk.lost += 30;
+	pep_bwe_recover(&x.w, &x.p, &x.sk, &x.out);
+	assert_int_equal(x.out.cwnd, 100);
+}
+
+static void a_round_that_loses_much_does_not_grow(void **state)
+{
+	struct bwe_world x;
+
+	(void)state;
+	bwe_start(&x);
+	x.w.growth.acked = 100000;
+	x.sk.lost += 60;
+	pep_bwe_grow(&x.w, &x.p, &x.sk, 1, &x.out);
+	assert_int_equal(x.out.cwnd, 300);
+	x.sk.lost -= 60;
+	pep_bwe_grow(&x.w, &x.p, &x.sk, 1, &x.out);
+	assert_true(x.out.cwnd > 300);
+}
+
+static void a_timeout_does_not_take_the_queue_for_the_path(void **state)
+{
+	struct bwe_world x;
+
+	(void)state;
+	bwe_start(&x);
+	pep_bwe_set_state(&x.w, PEP_CA_LOSS);
+	x.rs.rtt_us = 3 * MIN_RTT_US;
+	pep_bwe_update_rtt(&x.w, &x.sk, &x.rs);
+	assert_int_equal(x.w.min_rtt_us, MIN_RTT_US);
+	pep_bwe_set_state(&x.w, PEP_CA_LOSS);
+	x.sk.min_rtt_us = 2 * MIN_RTT_US; /* the kernel has forgotten the old path */
+	pep_bwe_update_rtt(&x.w, &x.sk, &x.rs);
+	assert_int_equal(x.w.min_rtt_us, 2 * MIN_RTT_US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +478,9 @@ int main(void)
 		cmocka_unit_test(more_bandwidth_without_a_queue_starts_a_search),
 		cmocka_unit_test(a_search_needs_a_quiet_path),
 		cmocka_unit_test(a_cycle_remembers_its_bandwidth),
+		cmocka_unit_test(an_episode_that_loses_on_is_cut_again),
+		cmocka_unit_test(a_round_that_loses_much_does_not_grow),
+		cmocka_unit_test(a_timeout_does_not_take_the_queue_for_the_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,14 +72,19 @@ PEP_CORE bool pep_bwe_queue_stands(const struct pep_bwe *w, const struct pep_cc_
 	return rtt_us >= w->min_rtt_us + pep_max64(w->min_rtt_us >> PEP_BWE_QUEUE_SHIFT, jitter);
 }
 
+/* Whether this round loses a share that is not worth growing into. */
+PEP_CORE bool pep_bwe_loses_much(const struct pep_bwe *w, const struct pep_cc_sock *sk)
+{
+	uint64_t lost = sk->lost - w->round_lost;
+
+	/* A round has hardly begun until a window was delivered. */
+	return lost * PEP_BWE_HEAVY_LOSS > pep_max32(sk->delivered - w->round_delivered, sk->cwnd);
+}
+
 PEP_CORE bool pep_bwe_loss_is_heavy(const struct pep_bwe *w, const struct pep_cc_sock *sk)
 {
-	uint32_t lost = sk->lost - w->round_lost;
-	uint32_t delivered = sk->delivered - w->round_delivered;
-
-	/* A few packets are no rate, and a round has hardly begun until a window was delivered. */
-	return lost > PEP_MIN_CWND &&
-	       (uint64_t)lost * PEP_BWE_HEAVY_LOSS > pep_max32(delivered, sk->cwnd);
+	/* A few packets are no rate. */
+	return sk->lost - w->round_lost > PEP_MIN_CWND && pep_bwe_loses_much(w, sk);
 }
 
 PEP_CORE void pep_bwe_pace(const struct pep_bwe *w, const struct pep_bwe_params *p,
@@ -105,7 +110,8 @@ PEP_CORE void pep_bwe_update_round(struct pep_bwe *w, const struct pep_cc_sock *
 	pep_standing_rtt_round(&w->rtt);
 }
 
-PEP_CORE void pep_bwe_update_rtt(struct pep_bwe *w, const struct pep_cc_rate *rs)
+PEP_CORE void pep_bwe_update_rtt(struct pep_bwe *w, const struct pep_cc_sock *sk,
+				 const struct pep_cc_rate *rs)
 {
 	uint32_t rtt_us;
 
@@ -113,7 +119,10 @@ PEP_CORE void pep_bwe_update_rtt(struct pep_bwe *w, const struct pep_cc_rate *rs
 		return;
 	rtt_us = (uint32_t)pep_min64((uint64_t)rs->rtt_us, PEP_RTT_NONE - 1);
 	if (w->min_rtt_stale || rtt_us < w->min_rtt_us) {
-		w->min_rtt_us = pep_max32(rtt_us, 1);
+		/* A timeout comes with a full queue as well: the path's RTT is not above what the
+		 * kernel saw in the last minutes.
+		 */
+		w->min_rtt_us = pep_max32(pep_min32(rtt_us, sk->min_rtt_us), 1);
 		w->min_rtt_stale = false;
 	}
 	pep_standing_rtt_add(&w->rtt, rtt_us);
@@ -160,7 +169,8 @@ PEP_CORE void pep_bwe_recover(struct pep_bwe *w, const struct pep_bwe_params *p,
 		w->episode_cut = false;
 		return;
 	}
-	if (w->prev_ca_state != sk->ca_state)
+	/* An episode that goes on losing heavily has not been answered by one cut. */
+	if (w->prev_ca_state != sk->ca_state || (w->round_start && pep_bwe_loss_is_heavy(w, sk)))
 		w->episode_cut = false;
 	if (!w->episode_cut && pep_bwe_must_cut(w, p, sk))
 		pep_bwe_cut(w, p, sk, out);
@@ -176,7 +186,8 @@ PEP_CORE void pep_bwe_grow(struct pep_bwe *w, const struct pep_bwe_params *p,
 	if (!acked || !sk->cwnd_limited)
 		return;
 	if ((sk->ca_state == PEP_CA_RECOVERY || sk->ca_state == PEP_CA_CWR) &&
-	    (!p->recovery_growth || queue || sk->ca_state == PEP_CA_CWR))
+	    (!p->recovery_growth || queue || pep_bwe_loses_much(w, sk) ||
+	     sk->ca_state == PEP_CA_CWR))
 		return;
 	if (out->cwnd < out->ssthresh) {
 		if (p->start_exit && queue && sk->ca_state != PEP_CA_LOSS &&
@@ -212,7 +223,7 @@ PEP_CORE void pep_bwe_ack_estimate(struct pep_bwe *w, const struct pep_bwe_param
 				   const struct pep_cc_sock *sk, const struct pep_cc_rate *rs)
 {
 	pep_bwe_update_round(w, sk, rs);
-	pep_bwe_update_rtt(w, rs);
+	pep_bwe_update_rtt(w, sk, rs);
 	pep_estimate_add(&w->est, p, sk, rs, w->rounds, w->round_start);
 }
 
