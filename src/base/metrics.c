@@ -155,7 +155,7 @@ static const struct metrics_row table[] = {
 	  "Bytes that were copied from leg to leg.",
 	  metrics_collect_counter, PEP_COUNTER_RELAY_COPIED_BYTES, 0 },
 	{ "edgepep_relay_cap_hits_total", COUNTER, "",
-	  "Reads put off because all relays together held as much as they may.",
+	  "Times a relay went on without memory, all together holding as much as they may.",
 	  metrics_collect_counter, PEP_COUNTER_RELAY_CAP_HITS, 0 },
 	{ "edgepep_pipes_used", GAUGE, "",
 	  "Pipes with bytes in them.",

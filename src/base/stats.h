@@ -58,7 +58,7 @@ enum pep_counter {
 	PEP_COUNTER_GATE_OVERRUNS,         /* ENOBUFS: the kernel's queue overflowed */
 	PEP_COUNTER_RELAY_COPIED_BYTES,    /* bytes that took the copy path */
 	PEP_COUNTER_RELAY_SPLICED_BYTES,   /* bytes that took the splice path */
-	PEP_COUNTER_RELAY_CAP_HITS,        /* reads put off since the memory cap was reached */
+	PEP_COUNTER_RELAY_CAP_HITS,        /* pumps that went on without relay memory */
 	PEP_COUNTER_PIPE_FAILURES,         /* no pipe to be had: copy path taken */
 	PEP_COUNTER_SAMPLES,               /* flow samples taken */
 	PEP_COUNTER_SAMPLE_NS,             /* time spent taking them */

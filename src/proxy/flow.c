@@ -284,7 +284,4 @@ void pep_flows_tick(struct pep_flows *set)
 	tick_slice(set, now);
 	publish_pool(set);
 	publish_gate(set);
-	/* Memory may have come back without a flow of ours moving. */
-	if (!TAILQ_EMPTY(&set->queues[FLOW_QUEUE_STARVED]))
-		event_active(&set->ready_event, EV_TIMEOUT, 0);
 }

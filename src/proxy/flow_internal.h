@@ -43,8 +43,7 @@ enum flow_list {
 
 enum flow_queue {
 	FLOW_QUEUE_NONE,
-	FLOW_QUEUE_READY,   /* has more to move than one turn's budget */
-	FLOW_QUEUE_STARVED, /* waits for relay memory */
+	FLOW_QUEUE_READY, /* has more to move than one turn's budget */
 	FLOW_QUEUE_COUNT_,
 };
 

@@ -7,6 +7,19 @@
 
 #include <errno.h>
 
+/* Tells whether the direction moves without memory, slower than it could. */
+static void note_cap(struct flow *flow, enum pep_direction direction, bool capped)
+{
+	struct pep_attribution_relay *relay = &flow->attribution[direction];
+
+	if (capped) {
+		pep_stats_add(flow->set->stats, PEP_COUNTER_RELAY_CAP_HITS, 1);
+		pep_attribution_capped(relay, flow_now_ns());
+	} else if (relay->capped_since_ns) {
+		pep_attribution_uncapped(relay, flow_now_ns());
+	}
+}
+
 /* Returns false when the flow is gone or has changed its state. */
 static bool pump_path(struct flow *flow, enum pep_direction direction, enum flow_queue *queue)
 {
@@ -15,6 +28,7 @@ static bool pump_path(struct flow *flow, enum pep_direction direction, enum flow
 	bool splice = set->policy->conf.relay.splice;
 	uint64_t read_before = path->bytes;
 	uint64_t written_before = path->bytes - path->held_bytes;
+	uint32_t starved_before = path->starved;
 	bool eof_before = path->eof;
 	enum pep_pump result;
 	int error = 0;
@@ -22,8 +36,7 @@ static bool pump_path(struct flow *flow, enum pep_direction direction, enum flow
 	/* The end of the other direction was relayed: the end of this one is that of the flow. */
 	path->fin_by_close = flow->state == FLOW_OPEN && flow->path[1 - direction].fin_sent;
 	result = pep_path_pump(path, set->params.pool, splice, &error);
-	if (result != PEP_PUMP_STARVED && flow->attribution[direction].capped_since_ns)
-		pep_attribution_uncapped(&flow->attribution[direction], flow_now_ns());
+	note_cap(flow, direction, path->starved != starved_before && !path->blocked);
 	flow_count_moved(flow, direction, path->bytes - read_before,
 			 path->bytes - path->held_bytes - written_before);
 	if (path->eof && !eof_before)
@@ -36,12 +49,6 @@ static bool pump_path(struct flow *flow, enum pep_direction direction, enum flow
 		return true;
 	case PEP_PUMP_BUDGET:
 		*queue = FLOW_QUEUE_READY;
-		return true;
-	case PEP_PUMP_STARVED:
-		pep_attribution_capped(&flow->attribution[direction], flow_now_ns());
-		pep_stats_add(set->stats, PEP_COUNTER_RELAY_CAP_HITS, 1);
-		if (*queue == FLOW_QUEUE_NONE)
-			*queue = FLOW_QUEUE_STARVED;
 		return true;
 	case PEP_PUMP_READ_FAILED:
 		flow_leg_broke(flow, pep_direction_reading(direction), error);
@@ -73,7 +80,6 @@ static void requeue(struct flow *flow, enum flow_queue queue, bool both)
 
 static void pump(struct flow *flow, bool downlink, bool uplink)
 {
-	struct pep_flows *set = flow->set;
 	enum flow_queue queue = FLOW_QUEUE_NONE;
 
 	if (flow->state == FLOW_OPEN) {
@@ -91,9 +97,6 @@ static void pump(struct flow *flow, bool downlink, bool uplink)
 		if (flow->state == FLOW_FLUSHING)
 			flow_enqueue(flow, queue);
 	}
-	/* What this flow gave back may be what another one waits for. */
-	if (!TAILQ_EMPTY(&set->queues[FLOW_QUEUE_STARVED]) && !pep_pool_is_full(set->params.pool))
-		event_active(&set->ready_event, EV_TIMEOUT, 0);
 }
 
 void flow_pump(struct flow *flow)
@@ -139,8 +142,8 @@ static int hidden_error(const struct flow *flow, enum pep_segment segment, short
 }
 
 /*
- * What was read empty goes on when its leg is readable, what is held when the other leg takes more;
- * a writable leg for which nothing is held is no news.
+ * What was read empty goes on when its leg is readable, what is blocked when the other leg takes
+ * more; a writable leg for which nothing waits is no news.
  */
 static void on_open_event(struct flow *flow, enum pep_segment segment, short what)
 {
@@ -157,7 +160,7 @@ static void on_open_event(struct flow *flow, enum pep_segment segment, short wha
 		return;
 	}
 	turn[from] = what & (EV_READ | EV_CLOSED);
-	turn[into] = (what & EV_WRITE) && flow->path[into].held_bytes > 0;
+	turn[into] = (what & EV_WRITE) && flow->path[into].blocked;
 	if (turn[from] || turn[into])
 		pump(flow, turn[PEP_DIRECTION_DOWNLINK], turn[PEP_DIRECTION_UPLINK]);
 }
@@ -203,29 +206,20 @@ void flow_on_event(evutil_socket_t fd, short what, void *data)
 }
 
 /* One turn for each flow that waits now; who waits again waits for the next turn. */
-static void run_queue(struct pep_flows *set, enum flow_queue queue)
+void flow_on_ready(evutil_socket_t fd, short what, void *data)
 {
-	struct flow *last = TAILQ_LAST(&set->queues[queue], flow_tailq);
-	struct flow *flow;
+	struct pep_flows *set = data;
+	struct flow_tailq *waiting = &set->queues[FLOW_QUEUE_READY];
+	struct flow *last = TAILQ_LAST(waiting, flow_tailq), *flow;
 
-	while (last && (flow = TAILQ_FIRST(&set->queues[queue]))) {
+	(void)fd;
+	(void)what;
+	while (last && (flow = TAILQ_FIRST(waiting))) {
 		bool was_last = flow == last;
 
-		if (queue == FLOW_QUEUE_STARVED && pep_pool_is_full(set->params.pool))
-			return;
 		flow_enqueue(flow, FLOW_QUEUE_NONE);
 		flow_pump(flow);
 		if (was_last)
 			return;
 	}
-}
-
-void flow_on_ready(evutil_socket_t fd, short what, void *data)
-{
-	struct pep_flows *set = data;
-
-	(void)fd;
-	(void)what;
-	run_queue(set, FLOW_QUEUE_READY);
-	run_queue(set, FLOW_QUEUE_STARVED);
 }

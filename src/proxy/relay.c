@@ -328,6 +328,7 @@ enum pep_pump pep_path_pump(struct pep_path *d, struct pep_pool *pool, bool may_
 {
 	enum pep_pump result = pump(d, pool, may_splice, ret_error);
 
+	d->blocked = result == PEP_PUMP_BLOCKED;
 	if (d->corked)
 		uncork(d);
 	return result;

@@ -20,6 +20,7 @@ struct pep_path {
 	struct pep_pipe *pipe;   /* borrowed while it holds bytes */
 	struct pep_chunk *chunk; /* the same */
 	uint32_t held_bytes;
+	bool blocked;          /* the receiving socket took no more; bytes may be held or not */
 	uint32_t target_bytes; /* most bytes to hold; at least 1 */
 	bool peer_closed;      /* the sender's FIN is known to be behind the queued bytes */
 	bool eof;              /* FIN read */
@@ -41,7 +42,6 @@ enum pep_pump {
 	PEP_PUMP_DRAINED,      /* nothing to read now; an event will tell */
 	PEP_PUMP_BLOCKED,      /* the receiving socket is full; an event will tell */
 	PEP_PUMP_BUDGET,       /* the budget is used up; call again soon */
-	PEP_PUMP_STARVED,      /* no memory; call again when some was given back */
 	PEP_PUMP_FINISHED,     /* FIN relayed */
 	PEP_PUMP_READ_FAILED,  /* the sending leg failed: *ret_error */
 	PEP_PUMP_WRITE_FAILED, /* the receiving leg failed: *ret_error */
