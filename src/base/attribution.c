@@ -174,10 +174,11 @@ enum pep_limit pep_attribution_judge(const struct pep_attribution_input *in)
 		return judge_sending(in);
 	if (2 * in->capped_ns >= in->interval_ns)
 		return PEP_LIMIT_PROXY;
-	if (sender_has_nothing(in))
-		return PEP_LIMIT_APPLICATION;
+	/* Before the sender: the last segment that fits a window is seldom a full one either. */
 	if (our_window_limits(in))
 		return PEP_LIMIT_PROXY;
+	if (sender_has_nothing(in))
+		return PEP_LIMIT_APPLICATION;
 	return in->direction == PEP_DIRECTION_DOWNLINK ? PEP_LIMIT_WIRED : PEP_LIMIT_WIRELESS;
 }
 

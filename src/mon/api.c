@@ -57,13 +57,20 @@ static void forget(struct pep_api *api)
 	api->n_cached = 0;
 }
 
+static void forget_metrics(struct pep_api *api)
+{
+	for (int f = 0; f < 2; f++) {
+		pep_page_unref(api->metrics[f]);
+		api->metrics[f] = NULL;
+	}
+}
+
 void pep_api_free(struct pep_api *api)
 {
 	if (!api)
 		return;
 	forget(api);
-	pep_page_unref(api->metrics[0]);
-	pep_page_unref(api->metrics[1]);
+	forget_metrics(api);
 	free(api);
 }
 
@@ -111,10 +118,7 @@ void pep_api_tick(struct pep_api *api)
 
 	pep_view_tick(api->view);
 	forget(api);
-	for (int f = 0; f < 2; f++) {
-		pep_page_unref(api->metrics[f]);
-		api->metrics[f] = render_metrics(api, (enum pep_metrics_format)f);
-	}
+	forget_metrics(api);
 	api->render_ns = now_ns() - start;
 }
 
@@ -125,10 +129,14 @@ static struct pep_page *get_metrics(struct pep_api *api, const struct pep_http_r
 	/* An Accept that names neither, such as star/star, gets the format that everything reads.
 	 */
 	bool openmetrics = strstr(request->accept, "openmetrics") && open > 0 && open >= text;
-	struct pep_page *page = api->metrics[openmetrics ? PEP_METRICS_FORMAT_OPENMETRICS
-							 : PEP_METRICS_FORMAT_PROMETHEUS];
+	enum pep_metrics_format format =
+		openmetrics ? PEP_METRICS_FORMAT_OPENMETRICS : PEP_METRICS_FORMAT_PROMETHEUS;
 
-	return page ? pep_page_ref(page) : NULL;
+	if (pep_view_refresh(api->view))
+		forget_metrics(api);
+	if (!api->metrics[format])
+		api->metrics[format] = render_metrics(api, format);
+	return api->metrics[format] ? pep_page_ref(api->metrics[format]) : NULL;
 }
 
 static struct pep_page *text_page(int status, const char *text)
@@ -164,9 +172,13 @@ static struct pep_page *get_status(struct pep_api *api)
 static struct pep_page *get_segments(struct pep_api *api, const struct pep_query *query)
 {
 	unsigned int seconds = query->seconds ? query->seconds : 1;
+	struct pep_history_tick now;
 
-	return pep_page_new_json(200,
-				 pep_history_segments_json(pep_view_history(api->view), seconds));
+	if (pep_view_refresh(api->view))
+		forget_metrics(api);
+	pep_view_now(api->view, &now);
+	return pep_page_new_json(
+		200, pep_history_segments_json(pep_view_history(api->view), &now, seconds));
 }
 
 static struct pep_page *get_history(struct pep_api *api, const struct pep_query *query)
@@ -327,6 +339,9 @@ static struct pep_page *render_cached(struct pep_api *api, const struct route *r
 		if (strcmp(api->cached[i].key, key) == 0)
 			return pep_page_ref(api->cached[i].page);
 	page = render(api, route, request);
+	/* Segments are told as they are now, and cost next to nothing. */
+	if (route->endpoint == ENDPOINT_SEGMENTS)
+		return page;
 	if (!page || page->status != 200 || api->n_cached == MAX_CACHED)
 		return page;
 	c = &api->cached[api->n_cached++];

@@ -3,8 +3,8 @@
 #define PEP_MON_API_H
 
 /*
- * Which path answers what. Everything but liveness is rendered at most once per tick: the same
- * question again costs a look-up, so a storm of scrapes does not become a storm of work.
+ * Which path answers what. Flows and histories are rendered at most once per tick, metrics at most
+ * every PEP_VIEW_FRESH_NS: a storm of scrapes does not become a storm of work.
  */
 
 #include "mon/http_server.h"
@@ -16,7 +16,7 @@ struct pep_api;
 int pep_api_new(struct pep_view *view, struct pep_api **ret);
 void pep_api_free(struct pep_api *api);
 
-/** Takes the second's picture, renders the metrics, forgets answers rendered before. */
+/** Takes the second's picture and forgets the answers rendered before. */
 void pep_api_tick(struct pep_api *api);
 
 /** Whose counts the metrics tell; may be NULL. */

@@ -12,6 +12,7 @@
 
 #include "base/conf.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "base/usage.h"
 #include "mon/api.h"
 #include "mon/http_server.h"
@@ -23,6 +24,7 @@
 enum {
 	OPTION_CHECK = PEP_USAGE_LONG,
 	OPTION_LISTEN,
+	OPTION_METRICS,
 	OPTION_STATS,
 	OPTION_USER
 };
@@ -31,6 +33,7 @@ static const struct pep_usage_option options[] = {
 	{'c', "config", "FILE", "read FILE in place of " PEP_CONF_FILE},
 	{OPTION_CHECK, "check-config", NULL, "read the configuration, say what is wrong, and exit"},
 	{OPTION_LISTEN, "listen", "ADDRESS", "listen here, whatever the configuration says"},
+	{OPTION_METRICS, "list-metrics", NULL, "print every metric with its meaning, and exit"},
 	{OPTION_STATS, "stats", "FILE", "read this stats segment, not the one in run-dir"},
 	{OPTION_USER, "user", "NAME", "become this user when started as root (" MONITOR_USER ")"},
 	{0},
@@ -73,6 +76,9 @@ static int read_options(int argc, char **argv, struct settings *ret)
 		case OPTION_LISTEN:
 			ret->listen = optarg;
 			break;
+		case OPTION_METRICS:
+			pep_metrics_document(stdout);
+			return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 		case OPTION_STATS:
 			ret->stats = optarg;
 			break;

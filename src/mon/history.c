@@ -125,15 +125,11 @@ static struct sample *next_sample(struct pep_history *h)
 	return s;
 }
 
-void pep_history_push(struct pep_history *h, const struct pep_history_tick *tick)
+static void fill(struct sample *s, const struct pep_history_tick *tick)
 {
-	const struct sample *before = sample_at(h, 0);
 	const struct pep_stats_block *t = tick->totals;
-	bool first = !before || !before->valid;
-	struct sample *s = next_sample(h);
 
 	s->valid = true;
-	s->first = first;
 	s->mono_ns = tick->mono_ns;
 	s->real_ns = tick->real_ns;
 	for (int i = 0; i < PEP_SEGMENT_COUNT_; i++) {
@@ -156,6 +152,16 @@ void pep_history_push(struct pep_history *h, const struct pep_history_tick *tick
 	s->refused = sum(t->refused, PEP_REFUSE_COUNT_);
 	s->closed = sum(t->closed, PEP_CLOSE_COUNT_);
 	s->connect_failures = sum(t->connect_failures, PEP_CONNECT_FAILURE_COUNT_);
+}
+
+void pep_history_push(struct pep_history *h, const struct pep_history_tick *tick)
+{
+	const struct sample *before = sample_at(h, 0);
+	bool first = !before || !before->valid;
+	struct sample *s = next_sample(h);
+
+	fill(s, tick);
+	s->first = first;
 }
 
 void pep_history_push_gap(struct pep_history *h, uint64_t real_ns)
@@ -401,16 +407,26 @@ static json_t *limits_now(const struct span *span, int d)
 	return object;
 }
 
-json_t *pep_history_segments_json(const struct pep_history *h, unsigned int seconds)
+/* The sample from about @seconds ago, if it can be compared with the newest; else NULL. */
+static const struct sample *ago(const struct pep_history *h, unsigned int seconds)
 {
-	static const struct sample none;
-	const struct sample *now = sample_at(h, 0);
-	struct span span = {&none, &none, &none};
+	const struct sample *newest = sample_at(h, 0);
 
-	if (now && now->valid) {
-		span.now = now;
-		span.before = base_of(h, 0, seconds);
-		span.tcp_before = base_of(h, 0, seconds > TCP_SECONDS ? seconds : TCP_SECONDS);
+	return newest && newest->valid ? base_of(h, 0, seconds) : NULL;
+}
+
+json_t *pep_history_segments_json(const struct pep_history *h, const struct pep_history_tick *tick,
+				  unsigned int seconds)
+{
+	struct sample now = {.real_ns = tick->real_ns};
+	struct span span = {&now, &now, &now};
+
+	if (tick->totals) {
+		fill(&now, tick);
+		if (ago(h, 0)) {
+			span.before = ago(h, seconds);
+			span.tcp_before = ago(h, seconds > TCP_SECONDS ? seconds : TCP_SECONDS);
+		}
 	}
 	return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:{s:o, s:o}, s:I}",
 			 "up", (int)span.now->valid, "time",

@@ -35,9 +35,12 @@ void pep_history_push_gap(struct pep_history *history, uint64_t real_ns);
 json_t *pep_history_json(const struct pep_history *history, unsigned int seconds);
 
 /**
- * What the segments did on average over the last @seconds, or for as long as the daemon has been
- * watched; with totals since the daemon's start. A new reference, or NULL when out of memory.
+ * What the segments did on average from @seconds ago, or from when the daemon was first watched,
+ * until
+ * @now (totals NULL: there is no daemon); with totals since the daemon's start. A new reference, or
+ * NULL when out of memory.
  */
-json_t *pep_history_segments_json(const struct pep_history *history, unsigned int seconds);
+json_t *pep_history_segments_json(const struct pep_history *history,
+				  const struct pep_history_tick *now, unsigned int seconds);
 
 #endif

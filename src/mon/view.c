@@ -25,7 +25,8 @@ struct pep_view {
 	struct pep_stats_block *workers;
 	struct pep_history *history;
 	struct pep_flowset *flows;
-	uint64_t real_ns;
+	uint64_t real_ns;                    /* of the last tick */
+	uint64_t read_mono_ns, read_real_ns; /* when the totals were read */
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -113,6 +114,17 @@ static void explain(struct pep_view *view)
 	}
 }
 
+static void read_totals(struct pep_view *view, uint64_t mono_ns, uint64_t real_ns)
+{
+	memset(&view->totals, 0, sizeof(view->totals));
+	for (unsigned int i = 0; i < view->info.workers; i++) {
+		pep_stats_read_worker(view->reader, i, &view->workers[i]);
+		pep_stats_block_add(&view->totals, &view->workers[i]);
+	}
+	view->read_mono_ns = mono_ns;
+	view->read_real_ns = real_ns;
+}
+
 static void take_picture(struct pep_view *view, uint64_t mono_ns)
 {
 	struct pep_history_tick tick = {
@@ -125,11 +137,7 @@ static void take_picture(struct pep_view *view, uint64_t mono_ns)
 		view->pid = view->info.pid;
 		view->start_real_ns = view->info.start_real_ns;
 	}
-	memset(&view->totals, 0, sizeof(view->totals));
-	for (unsigned int i = 0; i < view->info.workers; i++) {
-		pep_stats_read_worker(view->reader, i, &view->workers[i]);
-		pep_stats_block_add(&view->totals, &view->workers[i]);
-	}
+	read_totals(view, mono_ns, view->real_ns);
 	if (pep_flowset_tick(view->flows, view->reader, view->real_ns) < 0)
 		pep_warning("out of memory: the list of flows is not complete");
 	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++)
@@ -172,6 +180,28 @@ bool pep_view_changed(struct pep_view *view)
 	pep_stats_read_info(view->reader, &view->info);
 	up = pep_stats_alive(&view->info, now_ns(CLOCK_MONOTONIC));
 	return up != view->up || view->info.state != state;
+}
+
+bool pep_view_refresh(struct pep_view *view)
+{
+	uint64_t mono_ns = now_ns(CLOCK_MONOTONIC);
+
+	if (!view->up || mono_ns - view->read_mono_ns < PEP_VIEW_FRESH_NS)
+		return false;
+	pep_stats_read_info(view->reader, &view->info);
+	read_totals(view, mono_ns, now_ns(CLOCK_REALTIME));
+	return true;
+}
+
+void pep_view_now(const struct pep_view *view, struct pep_history_tick *ret)
+{
+	*ret = (struct pep_history_tick){
+		.mono_ns = view->read_mono_ns,
+		.real_ns = view->up ? view->read_real_ns : view->real_ns,
+		.totals = view->up ? &view->totals : NULL,
+	};
+	for (int s = 0; s < PEP_SEGMENT_COUNT_; s++)
+		ret->min_rtt_us[s] = pep_flowset_min_rtt_us(view->flows, (enum pep_segment)s);
 }
 
 bool pep_view_up(const struct pep_view *view)

@@ -11,6 +11,8 @@
 #include "mon/flowset.h"
 #include "mon/history.h"
 
+#define PEP_VIEW_FRESH_NS UINT64_C(50000000)
+
 struct pep_view;
 
 /** @path of the segment, which need not exist. Returns 0 and a new view, or -ENOMEM. */
@@ -25,6 +27,15 @@ void pep_view_tick(struct pep_view *view);
  * Costs two system calls.
  */
 bool pep_view_changed(struct pep_view *view);
+
+/**
+ * Reads the totals again when they are older than PEP_VIEW_FRESH_NS, so that two readings tell a
+ * rate and not the phase of the ticks between them; true when it did.
+ */
+bool pep_view_refresh(struct pep_view *view);
+
+/** The totals as they are now, for pep_history_segments_json(); totals NULL while down. */
+void pep_view_now(const struct pep_view *view, struct pep_history_tick *ret);
 
 /** Whether the daemon lived at the last tick. */
 bool pep_view_up(const struct pep_view *view);

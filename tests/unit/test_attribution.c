@@ -62,6 +62,8 @@ static const struct evidence rows[] = {
 	 .capped_ms = 800, .busy_ms = 1000, SINK},
 	{"our window filled each round trip", FULL(500), .snd_wnd = 1000000, .bursts = 50,
 	 .rcv_ssthresh = 65536, SAME(PROXY)},
+	{"our window filled, its last segment short", .bytes_in = 1300000, .segments = 930,
+	 .rcv_mss = MSS, .snd_wnd = 1000000, .bursts = 12, .rcv_ssthresh = 81960, SAME(PROXY)},
 	{"data lie unread", FULL(8000), OPEN_WND, .bursts = 50, .unread = 3000000, SAME(PROXY)},
 };
 

@@ -54,6 +54,8 @@ class Namespace:
     def __init__(self, role):
         self.role = role
         self.name = f"pep-{state.current().run}-{role}"
+        while self.name in state.current().namespaces:	# a second lab beside the first
+            self.name += "2"
         self.addr4 = self.addr6 = None
         self.processes = []
         state.current().add_namespace(self.name)
