@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Transfers over the lab: end to end, over one segment alone, or split by edgepepd."""
+
+import contextlib
+import socket
+import time
+
+from lib import Lab, Link
+from lib.framework import timing_lock
+from scenarios import cca_pairs
+
+#: Between the server and the gateway's own sending towards it; downloads do not use it.
+WIRED_CONTROL = "cubic"
+STEP = 0.25		# seconds of the time series
+MODES = ("e2e", "wired", "wireless", "split")
+_PORT = 5001
+
+
+def timeouts(host):
+    """Retransmission time-outs of a host so far."""
+    def read():
+        with open("/proc/thread-self/net/netstat", encoding="ascii") as text:
+            names, values = [line.split() for line in text if line.startswith("TcpExt:")]
+        return int(dict(zip(names, values))["TCPTimeouts"])
+    return host.call(read)
+
+
+class Bulk:
+    """One connection that carries as much as it can from a to b, in the background."""
+
+    def __init__(self, client, server, address, upload=False, control=None, port=_PORT):
+        with server.socket() as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if control and not upload:
+                listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+            listener.bind((address, port))
+            listener.listen(1)
+            listener.settimeout(20)
+            near = client.socket()
+            near.settimeout(20)
+            near.connect((address, port))
+            far, _ = listener.accept()
+        self.tx, self.rx = (near, far) if upload else (far, near)
+        for sock in (self.tx, self.rx):
+            sock.setblocking(False)
+        self.received = 0
+        self.pump = cca_pairs.Pump([self])
+
+    def info(self):
+        return cca_pairs.TcpInfo(self.tx)
+
+    def close(self):
+        self.pump.stop()
+        self.tx.close()
+        self.rx.close()
+
+
+@contextlib.contextmanager
+def path(radio, core, server, mode, wireless, ue="cubic", accept="verified"):
+    """The lab, with the proxy if the mode is split, while nobody else's timing counts."""
+    with timing_lock(), Lab(radio=Link(**radio), core=Link(**core), server_control=server,
+                            ue_control=ue) as lab:
+        proxy = lab.start_proxy(conf={
+            "accept": accept, "leg wireless": {"congestion-control": wireless},
+            "leg wired": {"congestion-control": WIRED_CONTROL}}) if mode == "split" else None
+        yield lab, proxy
+
+
+def ends(lab, mode):
+    """(who connects, who listens, its address, who sends a download)."""
+    if mode == "wired":
+        return lab.gw, lab.srv, lab.srv.addr4
+    if mode == "wireless":
+        return lab.ue, lab.gw, lab.gw.addr4
+    return lab.ue, lab.srv, lab.srv.addr4
+
+
+def lateness(lab):
+    """The emulators' own delay, 99th percentile, the worst of the links that carry data."""
+    return max(link["lateness_us"]["p99"] for emulator in lab.emulators.values()
+               for link in emulator.stats().values())
+
+
+def transfer(radio, core, server, mode, wireless="bbr", seconds=4.0, omit=1.5, upload=False,
+             seed=1):
+    """One bulk transfer. Goodput and queue count after `omit`; the time series from the start."""
+    radio, core = {**radio, "seed": 10 * seed + 1}, {**core, "seed": 10 * seed + 5}
+    with path(radio, core, server, mode, wireless, ue=server if upload else "cubic") as (lab, proxy):
+        client, listener, address = ends(lab, mode)
+        lab.restart_links()
+        bulk = Bulk(client, listener, address, upload, wireless if mode == "wireless" else None)
+        began = time.monotonic()
+        series, first, first_at, first_info = [], None, None, None
+        try:
+            last = 0
+            for step in range(1, round((omit + seconds) / STEP) + 1):
+                time.sleep(max(0.0, began + step * STEP - time.monotonic()))
+                got = bulk.received
+                series.append([step * STEP, round((got - last) * 8 / STEP / 1e6, 3)])
+                last = got
+                if first is None and step * STEP >= omit - 1e-9:
+                    first, first_at, first_info = got, time.monotonic(), bulk.info()
+                    if omit > 0 and not radio.get("down", {}).get("trace") and not radio.get("events"):
+                        lab.restart_links()
+            took = time.monotonic() - first_at
+            goodput = (bulk.received - first) * 8 / took / 1e6
+            stats = lab.emulators["radio"].stats()["up" if upload else "down"]
+            info = bulk.info()
+            late = lateness(lab)
+            split = proxy.counters()["split"] if proxy else 0
+        finally:
+            bulk.close()
+        if mode == "split" and split < 1:
+            raise RuntimeError("the proxy did not split the transfer: " + proxy.log_tail())
+        sent = info.bytes_sent - first_info.bytes_sent
+        return {"goodput_mbps": round(goodput, 3), "series": series,
+                "queue_p50_ms": round(stats["queue_delay_us"]["p50"] / 1000, 2),
+                "queue_p95_ms": round(stats["queue_delay_us"]["p95"] / 1000, 2),
+                "retrans_percent": round(100 * (info.bytes_retrans - first_info.bytes_retrans)
+                                         / sent, 3) if sent else 0,
+                "timeouts": sum(timeouts(h) for h in (lab.srv, lab.gw, lab.ue)),
+                "lateness_p99_us": late, "split": split}
+
+
+def side_by_side(controls, link, seconds=4.0, omit=1.5, flows=1, far=None, seed=1):
+    """Bulk flows end to end under several controls at once, each over a link of its own."""
+    with timing_lock(), cca_pairs.Pairs(controls, link, seed, far) as pairs:
+        running = {c: [pairs.flow(c, bool(far) and n >= flows / 2) for n in range(flows)]
+                   for c in controls}
+        pairs.command("restart")
+        pump = cca_pairs.Pump([f for group in running.values() for f in group])
+        began = time.monotonic()
+        series, first = {c: [] for c in controls}, None
+        try:
+            before = dict.fromkeys(controls, 0)
+            for step in range(1, round((omit + seconds) / STEP) + 1):
+                time.sleep(max(0.0, began + step * STEP - time.monotonic()))
+                for c, group in running.items():
+                    got = sum(f.received for f in group)
+                    series[c].append([step * STEP, round((got - before[c]) * 8 / STEP / 1e6, 3)])
+                    before[c] = got
+                if first is None and step * STEP >= omit - 1e-9:
+                    first, first_at = _state(running), time.monotonic()
+            took = time.monotonic() - first_at
+            stats, last = pairs.stats(), _state(running)
+            rto = {c: timeouts(pairs.servers[c]) for c in controls}
+        finally:
+            pump.stop()
+            for group in running.values():
+                for flow in group:
+                    flow.close()
+    late = max(s["lateness_us"]["p99"] for s in stats.values())
+    results = {c: {**cca_pairs._result(first[c], last[c], stats[c], took),  # pylint: disable=protected-access
+                   "timeouts": rto[c], "series": series[c]} for c in controls}
+    return {"controls": results, "lateness_p99_us": late}
+
+
+def _state(running):
+    return {c: [(f.received, f.info()) for f in group] for c, group in running.items()}
+
+
+__all__ = ["Bulk", "MODES", "STEP", "path", "ends", "lateness", "side_by_side",
+           "timeouts", "transfer"]
