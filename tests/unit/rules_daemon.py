@@ -112,6 +112,7 @@ class Daemon:
         sock = self._transparent(version, KIND_WIRELESS, worker)
         sock.bind(("127.0.0.1" if version == 4 else "::1", 17000 + worker))
         sock.listen(64)
+        sock.setblocking(False)
         return sock
 
     def _loop(self):
@@ -155,7 +156,10 @@ class Daemon:
         return KIND_SPLIT
 
     def _accept(self, listener):
-        wireless, peer = listener.accept()
+        try:
+            wireless, peer = listener.accept()
+        except BlockingIOError:  # reset before it was accepted
+            return
         wired = self.wired.pop((*peer[:2], *wireless.getsockname()[:2]))
         for leg in wireless, wired:
             leg.settimeout(None)

@@ -4,15 +4,19 @@
 A socket belongs to the namespace in which it was made, so `with ns:` around its making is all that is
 needed to hold a client, a gateway's daemon and a server in one program.
 """
+import atexit
 import contextlib
 import ctypes
 import os
+import signal
 import socket
 import subprocess
+import sys
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
 
 class Namespace:
@@ -47,8 +51,10 @@ class Namespace:
         self.run("sysctl", "-qw", f"{name}={value}")
 
     def remove(self):
-        os.close(self.fd)
-        subprocess.run(["ip", "netns", "del", self.name], check=False)
+        """May be repeated, after it was interrupted."""
+        with contextlib.suppress(OSError):
+            os.close(self.fd)
+        subprocess.run(["ip", "netns", "del", self.name], check=False, stderr=subprocess.DEVNULL)
 
 
 class World:
@@ -70,6 +76,7 @@ class World:
             self.ue, self.gw, self.srv = self.spaces
             self._links()
             undo.pop_all()
+        atexit.register(self.close)  # a test that is told to end leaves nothing behind either
 
     def _links(self):
         gw = self.gw
@@ -101,8 +108,9 @@ class World:
             space.sysctl("net.ipv6.conf.all.forwarding", 1)
 
     def close(self):
-        for space in self.spaces:
-            space.remove()
+        while self.spaces:
+            self.spaces[-1].remove()
+            self.spaces.pop()
 
 
 def family_of(version):
