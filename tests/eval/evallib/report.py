@@ -88,9 +88,21 @@ def write(folder, result, studies):
         rows = csv.DictWriter(out, _COLUMNS)
         rows.writeheader()
         rows.writerows(result["claims"])
+    with open(os.path.join(folder, "claims.md"), "w", encoding="utf-8") as out:
+        out.write(markdown(result["claims"]))
     drawn = draw(folder, [p for study in studies for p in study.plots])
     with open(os.path.join(folder, "report.html"), "w", encoding="utf-8") as out:
         out.write(_page(result, studies, drawn))
+
+
+def markdown(claims):
+    """The table as doc/EVALUATION.md shows it."""
+    def cell(value):
+        return "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
+    lines = ["| study | claim | published | ours | ratio | verdict |", "|---|---|---|---|---|---|"]
+    lines += [f"| {c['study']} | {c['claim']} | {c['published']} | {cell(c['ours'])} {c['unit']} | "
+              f"{cell(c['ratio'])} | {c['verdict']} |" for c in claims]
+    return "\n".join(lines) + "\n"
 
 
 def text(result):

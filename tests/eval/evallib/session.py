@@ -9,8 +9,20 @@ import statistics
 import sys
 import time
 
+from lib import paths
+
 #: The emulator's own delay, 99th percentile, above which a run says little about short times.
 LATE_US = 2000
+
+
+def build_id():
+    """Names the programs that are measured: runs of another build are not kept."""
+    digest = hashlib.sha256()
+    for path in (*(paths.program(name) for name in ("edgepepd", "edgepep-cca")), paths.linkemu(),
+                 paths.built("tests/sim/edgepep-sim")):
+        with open(path, "rb") as program:
+            digest.update(program.read())
+    return digest.hexdigest()
 
 
 def note(text):
@@ -21,16 +33,18 @@ def note(text):
 class Session:
     """One study: what it ran, what it claims, what it plots."""
 
-    def __init__(self, name, folder, quick, smoke=False):
-        self.name, self.quick, self.smoke = name, quick, smoke
+    def __init__(self, name, folder, quick):
+        self.name, self.quick = name, quick
         self.folder = folder
         self.runs, self.claims, self.targets, self.plots, self.remarks = [], [], [], [], []
         self.began = time.monotonic()
+        self._build = build_id()
         os.makedirs(os.path.join(folder, "runs"), exist_ok=True)
 
     def _path(self, key, settings):
         slug = re.sub(r"[^a-z0-9.]+", "-", f"{self.name}-{key}".lower()).strip("-")[:90]
-        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:10]
+        digest = hashlib.sha256((self._build + json.dumps(settings, sort_keys=True)).encode()
+                                ).hexdigest()[:10]
         return os.path.join(self.folder, "runs", f"{slug}-{digest}.json")
 
     def run(self, key, function, **settings):

@@ -26,7 +26,7 @@ def heat(s, others, buffers, seconds):
     for other in others:
         for buffer in buffers:
             got = s.run(f"simulated 10/{other} ms, {buffer:g} BDP", simulate,
-                        controls=list(SIMULATED), seeds=1 if s.quick else 5, options=[
+                        controls=list(SIMULATED), seeds=2 if s.quick else 5, options=[
                             ["flow", "count=4,rtt=10ms"], ["flow", f"count=4,rtt={other}ms"],
                             ["rate", "20Mbit/s"], ["buffer", f"{buffer:g}bdp"],
                             ["time", f"{seconds}s"], ["warmup", "5s"]])["controls"]
@@ -45,7 +45,7 @@ def gains(s, seconds):
     points = []
     for gain in (256, 192, 128, 64):
         r = s.run(f"simulated gain {gain}", simulate, controls=["pep_bbr_a"],
-                  seeds=1 if s.quick else 5, options=[
+                  seeds=2 if s.quick else 5, options=[
                       ["preset", "mixed-rtt"], ["param", f"pep_bbr_a.cut-gain={gain}"],
                       ["time", f"{seconds}s"]])["controls"]["pep_bbr_a"]
         points.append((gain / 256, r["retrans_percent"], r["goodput_mbps"]))
@@ -56,7 +56,7 @@ def gains(s, seconds):
             ratio <= 1, "x", 0.742)
     ratio = points[-1][2] / points[0][2]
     s.claim("gain 0.25 against 1.0: throughput (simulated)", "7.32 / 7.83 = 0.93", ratio,
-            ratio <= 1.005, "x", 0.935)
+            0.85 <= ratio <= 0.98, "x", 0.935)
 
 
 def study(s):
@@ -84,11 +84,10 @@ def study(s):
     s.claim("5 % random loss: BBR-A over cubic", "> 1", ratio, ratio > 1, "x")
     ratio = lossy["pep_bbr_a"]["goodput_mbps"] / lossy["bbr"]["goodput_mbps"]
     s.claim("5 % random loss: BBR-A over bbr", ">= 0.95 (ours)", ratio, ratio >= 0.95, "x", 1)
-    over = heat(s, (50, 200) if s.quick else (50, 100, 150, 200), (0.5, 2) if s.quick
-                else (0.5, 1, 2, 5), 15 if s.quick else 65)
+    over = heat(s, (50, 100, 150, 200), (0.5, 1, 2, 5), 35 if s.quick else 65)
     ratio = over["retrans_percent"]["pep_bbr_a"] / over["retrans_percent"]["pep_bbr"]
     s.claim("BBR-A: retransmissions over BBR's, mean of the maps (simulated)", "about 0.4", ratio,
             ratio <= 0.6, "x", 0.4)
     s.claim("cubic is fairest, mean of the maps (simulated)", "cubic best",
             over["jain"]["cubic"], over["jain"]["cubic"] >= max(over["jain"].values()) - 1e-9, "Jain")
-    gains(s, 15 if s.quick else 65)
+    gains(s, 35 if s.quick else 65)
