@@ -162,6 +162,10 @@ int cli_load(struct cli *cli, int n, char **names)
 	if (configure(cli, wanted, configs, &options.group) < 0)
 		return CLI_EXIT_USAGE;
 	pep_cca_host_probe(&cli->host);
+	if (!pep_cca_host_usable(&cli->host)) {
+		cli_error("%s", pep_cca_support_text(cli->host.support));
+		return CLI_EXIT_UNSUPPORTED;
+	}
 	list = json_array();
 	for (int i = 0; i < PEP_CCA_KIND_COUNT_; i++) {
 		int err;
