@@ -9,7 +9,7 @@ from lib import paths, scenario
 
 from .cca_pairs import KERNELS, OURS, available, edgepep_cca, measure, need_controls
 
-SECONDS, OMIT = 5, 1
+SECONDS, OMIT = 4, 1
 MIXED = ("cubic", "bbr", "pep_bbr", "pep_bbr_a", "pep_bwe")
 
 # name; the link as linkemu takes it; the same as edgepep-sim takes it, with rate and rtt; flows;
