@@ -83,7 +83,7 @@ def lateness(lab):
 
 def transfer(radio, core, server, mode, wireless="bbr", seconds=4.0, omit=1.5, upload=False,
              seed=1):
-    """One bulk transfer. Goodput and queue count after `omit`; the time series from the start."""
+    """One bulk transfer. Goodput counts after `omit`, all else from the start."""
     radio, core = {**radio, "seed": 10 * seed + 1}, {**core, "seed": 10 * seed + 5}
     with path(radio, core, server, mode, wireless, ue=server if upload else "cubic") as (lab, proxy):
         client, listener, address = ends(lab, mode)
@@ -100,8 +100,6 @@ def transfer(radio, core, server, mode, wireless="bbr", seconds=4.0, omit=1.5, u
                 last = got
                 if first is None and step * STEP >= omit - 1e-9:
                     first, first_at, first_info = got, time.monotonic(), bulk.info()
-                    if omit > 0 and not radio.get("down", {}).get("trace") and not radio.get("events"):
-                        lab.restart_links()
             took = time.monotonic() - first_at
             goodput = (bulk.received - first) * 8 / took / 1e6
             stats = lab.emulators["radio"].stats()["up" if upload else "down"]
@@ -150,8 +148,9 @@ def side_by_side(controls, link, seconds=4.0, omit=1.5, flows=1, far=None, seed=
                 for flow in group:
                     flow.close()
     late = max(s["lateness_us"]["p99"] for s in stats.values())
-    results = {c: {**cca_pairs._result(first[c], last[c], stats[c], took),  # pylint: disable=protected-access
-                   "timeouts": rto[c], "series": series[c]} for c in controls}
+    # pylint: disable=protected-access
+    results = {c: {**cca_pairs._result(first[c], last[c], stats[c], took), "timeouts": rto[c],
+                   "series": series[c]} for c in controls}
     return {"controls": results, "lateness_p99_us": late}
 
 

@@ -34,8 +34,10 @@ def draw(folder, plots):
                 rows.writerows((label, x, y) for x, y in points)
         if not gnuplot or not any(plot["series"].values()):
             continue
-        script = ["set terminal pngcairo size 900,420 noenhanced", f"set output {_quoted(base + '.png')}",
-                  f"set title {_quoted(plot['title'])}", f"set xlabel {_quoted(plot['xlabel'])}",
+        script = ["set terminal pngcairo size 900,420 noenhanced",
+                  f"set output {_quoted(base + '.png')}",
+                  f"set title {_quoted(plot['title'])}",
+                  f"set xlabel {_quoted(plot['xlabel'])}",
                   f"set ylabel {_quoted(plot['ylabel'])}", "set grid", "set key outside right"]
         script += ["set logscale x"] * plot["logx"] + ["set logscale y"] * plot["logy"]
         if not plot["logy"]:

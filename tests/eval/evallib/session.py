@@ -48,7 +48,10 @@ class Session:
         return os.path.join(self.folder, "runs", f"{slug}-{digest}.json")
 
     def run(self, key, function, **settings):
-        """function(**settings), or what it gave earlier. Repeated once where the emulator was late."""
+        """function(**settings), or what it gave earlier.
+
+        Where the emulator was late, it is repeated once (not when it has to be quick) and marked.
+        """
         path = self._path(key, settings)
         try:
             with open(path, encoding="utf-8") as text:
@@ -78,7 +81,7 @@ class Session:
                 for seed in range(1, seeds + 1)]
 
     def claim(self, text, published, ours, met, unit="", number=None):
-        """A row of the table. number: the published value to put ours in ratio with, if it is one."""
+        """A row of the table. number: the published value to put ours in ratio with, if any."""
         self.claims.append({
             "study": self.name, "claim": text, "published": published,
             "ours": round(ours, 4) if isinstance(ours, float) else ours, "unit": unit,

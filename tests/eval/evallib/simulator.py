@@ -8,7 +8,10 @@ from lib import paths
 
 
 def simulate(controls, options, seeds=1, seed=1, runs=False):
-    """{"controls": {control: medians}}, or the list of runs. options: [[name, value], ...] of edgepep-sim."""
+    """{"controls": {control: medians}}, or the list of runs.
+
+    options: [[name, value], ...] of edgepep-sim.
+    """
     argv = [paths.built("tests/sim/edgepep-sim"), "--json", f"--seeds={seeds}", f"--seed={seed}",
             "--cca=" + ",".join(controls)] + [f"--{name}={value}" for name, value in options]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=900)

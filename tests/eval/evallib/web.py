@@ -48,7 +48,7 @@ class Client:
 
 
 def page(lab, seed=1, objects=40):
-    """A page: first the document, then its objects over several connections. Seconds until all came.
+    """A page: the document, then its objects over several connections; seconds until all came.
 
     Sizes are spread like those of the web: many small ones, few large ones, about 1 MB together.
     """
@@ -83,7 +83,7 @@ def page(lab, seed=1, objects=40):
 
 
 def video(lab, mbps, seconds, chunk=1.0, ahead=2.0):
-    """Plays `seconds` of a video; up to `ahead` seconds are fetched before. Returns seconds stalled.
+    """Plays `seconds` of a video, fetching up to `ahead` seconds before; seconds it stalled.
 
     Playing begins when the first chunk is there; that wait is no stall.
     """

@@ -63,11 +63,11 @@ def static_claims(s, got):
             for c in ("bbr", "cubic", "reno")}
     s.claim("EVA 120 and 50 ms more delay: bbr keeps its rate", "keeps it", kept["bbr"],
             kept["bbr"] >= 0.9, "of that without", 1)
-    s.claim("EVA 120 and 50 ms more delay: reno over bbr", "others drop", kept["reno"] / kept["bbr"],
-            kept["reno"] < kept["bbr"], "of bbr's share")
+    s.claim("EVA 120 and 50 ms more delay: reno over bbr", "others drop",
+            kept["reno"] / kept["bbr"], kept["reno"] < kept["bbr"], "of bbr's share")
     queue = {c: avg(r, "queue_p50_ms") for c, r in got["none", 20, 0].items()}
-    s.claim("bbr's queueing delay over cubic's, ideal channel", "low", queue["bbr"] / queue["cubic"],
-            queue["bbr"] < 0.5 * queue["cubic"], "x")
+    s.claim("bbr's queueing delay over cubic's, ideal channel", "low",
+            queue["bbr"] / queue["cubic"], queue["bbr"] < 0.5 * queue["cubic"], "x")
     s.plot("profiles", "Goodput by channel (0 none, 1 EVA 60, 2 EVA 120, 3 HST), 20 dB", "channel",
            "Mbit/s", {c: [(i, avg(got[n, 20, 0][c])) for i, n in enumerate(PROFILES)]
                       for c in controls(s)})

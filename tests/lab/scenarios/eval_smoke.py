@@ -12,7 +12,7 @@ sys.path.append(os.path.join(paths.TOP, "tests", "eval"))
 
 
 # Not "timing": each transfer takes that lock itself.
-@scenario("eval-smoke", "the evaluation: channels, a run end to end and split, resuming, the report")
+@scenario("eval-smoke", "the evaluation: channels, runs end to end and split, resuming, report")
 def eval_smoke(t):
     # pylint: disable=import-error,import-outside-toplevel
     from evallib import report
@@ -29,7 +29,8 @@ def eval_smoke(t):
         t.data["gain"] = gain
         t.check("split is far ahead on a lossy radio link", gain >= 4, f"{gain:.1f} x")
         path = trace(folder, "eva", "lte", "--profile=eva", "--scale=0.3", "--time=6")
-        radio = {"rtt": "20ms", "buffer": "200KB", "down": {"trace": path}, "up": {"rate": "10Mbit"}}
+        radio = {"rtt": "20ms", "buffer": "200KB", "down": {"trace": path},
+                 "up": {"rate": "10Mbit"}}
         lte = s.run("lte split", transfer, radio=radio, core={"rate": "100Mbit", "rtt": "20ms"},
                     mode="split", **times)
         most = mean_mbps(path)
