@@ -5,18 +5,20 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 
 import proxy
 from proxy import prop, systemctl
 from report import FOLDER, Report
-from traffic import Server, connect, exchange
+from traffic import Server, connect, exchange, payload, read_all
 from world import World, run, wait_until
 
 UNITS = ("edgepep-cca.service", "edgepep-rules.service", "edgepep.service", "edgepep-mon.service")
 CONTROLS = ("pep_bbr", "pep_bbr_acd", "pep_bbr_a", "pep_bbr_d", "pep_bwe")
 MONITOR = "http://127.0.0.1:9955"
+PACKAGE = os.path.join(FOLDER, "edgepep.deb")    # there with --deb, in place of `make install`
 DROPIN = "/etc/edgepep/edgepep.conf.d/10-vm.conf"
 SLOW = 20       # an emulated CPU is so many times slower; bounds of time allow for it
 
@@ -43,9 +45,18 @@ def stock(report):
     report.equal("no unit has failed in booting", state, "")
 
 
-def accounts(report):
-    run("systemd-sysusers")
-    run("systemd-tmpfiles", "--create", "--prefix=/run/edgepep", check=False)
+def dpkg(*args):
+    return run("dpkg", "--no-triggers", *args, check=False, timeout=240,
+               env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+
+
+def install(report):
+    if os.path.exists(PACKAGE):
+        done = dpkg("-i", PACKAGE)
+        report.require("the package installs", done.returncode == 0, done.stdout + done.stderr)
+        report.equal("it starts nothing", prop("ActiveState"), "inactive")
+    else:
+        run("systemd-sysusers")
     users = [run("id", "-u", name, check=False).stdout.strip() for name in ("edgepep",
                                                                             "edgepep-mon")]
     report.check("sysusers makes the accounts", all(users) and len(set(users)) == 2, users)
@@ -74,11 +85,15 @@ def controls(report):
         known = names.read().split()
     missing = [name for name in CONTROLS if name not in known]
     report.check("the controls are registered", not missing, f"missing {missing} in {known}")
-    run("bpftool", "-V", check=False)
     listed = run("edgepep-cca", "list", check=False)
     report.check("edgepep-cca list knows them", all(n in listed.stdout for n in CONTROLS),
                  listed.stdout + listed.stderr)
-    report.data("edgepep-cca", run("edgepep-cca", "probe", check=False).stdout)
+    able = json.loads(run("edgepep-cca", "probe", "--json").stdout)
+    report.equal("cong_control has its old signature", able["cong_control_arguments"], 2)
+    report.equal("the objects made for it are taken", able["variant"], "2")
+    report.data("edgepep-cca", able["text"])
+    report.check("observers find the state of connections", os.path.ismount("/run/edgepep-cca")
+                 and os.listdir("/run/edgepep-cca"))
 
 
 def traffic(report, world, server):
@@ -172,7 +187,8 @@ def doctor(report):
 
 
 def reload(report, world, server):
-    """A reload keeps flows."""
+    """Reloading daemon and rules keeps flows."""
+    data = payload(5, 100_000)
     sock = world.ue.start(connect, world.ue, server, 4).result()
     with sock:
         generation = proxy.ask("status")["config_generation"]
@@ -182,7 +198,12 @@ def reload(report, world, server):
         report.check("systemctl reload works", done.returncode == 0, done.stderr)
         report.check("the new configuration is in effect",
                      proxy.ask("status")["config_generation"] > generation)
+        done = systemctl("reload", "edgepep-rules.service", check=False)
+        report.check("the rules can be loaded again", done.returncode == 0, done.stderr)
         report.equal("the open flow lives on", proxy.ask("status")["flows"], 1)
+        sock.sendall(struct.pack("!III", 0, len(data), 5))
+        read_all(sock, 160)
+        report.check("and moves data", read_all(sock, len(data)) == data)
 
 
 class Knocker:
@@ -281,6 +302,30 @@ def restart(report, world, server):
     report.equal("no connection fails", [what for _, what in knocker.failures], [])
 
 
+def upgrade(report, world, server):
+    """Installing the package again: the daemon is a new one, and nobody outside sees it."""
+    before, rules = proxy.pid(), rules_now()
+    knocker = Knocker(world, server)
+    try:
+        done = dpkg("-i", PACKAGE)
+        report.check("the package upgrades", done.returncode == 0, done.stdout + done.stderr)
+        report.check("the daemon was restarted", proxy.answers(before))
+    finally:
+        knocker.stop()
+    report.equal("no connection fails", [what for _, what in knocker.failures], [])
+    report.equal("the rules stayed", rules_now(), rules)
+    report.check("the operator's drop-in stayed", os.path.exists(DROPIN))
+
+
+def purge(report, clean):
+    systemctl("start", *UNITS)
+    done = dpkg("--purge", "edgepep")
+    report.check("the package goes", done.returncode == 0, done.stdout + done.stderr)
+    report.equal("the rules are as before", rules_now(), clean)
+    report.check("nothing is left", not any(os.path.exists(path) for path in (
+        "/etc/edgepep", "/usr/sbin/edgepepd", "/lib/systemd/system/edgepep.service")))
+
+
 def stop(report, clean, world, server):
     done = systemctl("stop", *UNITS, check=False)
     report.check("the units stop", done.returncode == 0, done.stderr)
@@ -301,17 +346,21 @@ def main():
     with report.group("stock"):
         stock(report)
     with report.group("install"):
-        accounts(report)
+        install(report)
     world = World()
     server = Server(world.srv)
     clean = rules_now()
-    steps = (("controls", controls, ()), ("traffic", traffic, (world, server)),
+    within = (0.1 * SLOW, 2 + 0.1 * SLOW)       # of a kill, of a hang
+    steps = [("controls", controls, ()), ("traffic", traffic, (world, server)),
              ("legs", legs, (world, server)), ("privileges", privileges, ()),
              ("doctor", doctor, ()), ("monitor", monitor, ()),
              ("netem", netem, (world, server)), ("reload", reload, (world, server)),
-             ("killed", fail_open, (world, server, signal.SIGKILL, "killed", 0.1 * SLOW)),
-             ("hung", fail_open, (world, server, signal.SIGSTOP, "hung", 2 + 0.1 * SLOW)),
-             ("restart", restart, (world, server)), ("stop", stop, (clean, world, server)))
+             ("killed", fail_open, (world, server, signal.SIGKILL, "killed", within[0])),
+             ("hung", fail_open, (world, server, signal.SIGSTOP, "hung", within[1])),
+             ("restart", restart, (world, server)), ("stop", stop, (clean, world, server))]
+    if os.path.exists(PACKAGE):
+        steps[-1:-1] = [("upgrade", upgrade, (world, server))]
+        steps += [("purge", purge, (clean,))]
     with report.group("units"):
         units(report)
         for name, function, args in steps:

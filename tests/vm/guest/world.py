@@ -15,9 +15,10 @@ _CLONE_NEWNET = 0x40000000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def run(*argv, check=True, **options):
+def run(*argv, check=True, timeout=60, **options):
     """A program's CompletedProcess with text output; RuntimeError with its words when it fails."""
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, **options)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=timeout,
+                          **options)
     if check and done.returncode:
         words = (done.stderr or done.stdout).strip()
         raise RuntimeError(f"{' '.join(argv)}: exit code {done.returncode}: {words[-600:]}")
