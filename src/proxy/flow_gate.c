@@ -114,8 +114,8 @@ static bool on_known_syn(struct pep_flows *set, struct flow *flow,
 			 const struct pep_gate_ticket *ticket, const struct pep_syn *syn)
 {
 	if (flow->state == FLOW_CONNECTING && syn->sequence != flow->syn_sequence) {
-		/* Our own SYN has come round to the radio side, or a client has changed its mind: the
-		 * first connection fails, and the second must not be. */
+		/* Our own SYN has come round to the radio side, or a client has changed its mind:
+		 * the first connection fails, and the second must not be. */
 		pep_stats_refused(set->stats, PEP_REFUSE_LOOP);
 		pep_gate_drop(set->gate, ticket);
 		flow_connect_failed(flow, ECONNREFUSED);
