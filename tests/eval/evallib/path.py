@@ -85,7 +85,8 @@ def transfer(radio, core, server, mode, wireless="bbr", seconds=4.0, omit=1.5, u
              seed=1):
     """One bulk transfer. Goodput counts after `omit`, all else from the start."""
     radio, core = {**radio, "seed": 10 * seed + 1}, {**core, "seed": 10 * seed + 5}
-    with path(radio, core, server, mode, wireless, ue=server if upload else "cubic") as (lab, proxy):
+    ue = server if upload else "cubic"
+    with path(radio, core, server, mode, wireless, ue) as (lab, proxy):
         client, listener, address = ends(lab, mode)
         lab.restart_links()
         bulk = Bulk(client, listener, address, upload, wireless if mode == "wireless" else None)

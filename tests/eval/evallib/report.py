@@ -42,9 +42,9 @@ def draw(folder, plots):
         script += ["set logscale x"] * plot["logx"] + ["set logscale y"] * plot["logy"]
         if not plot["logy"]:
             script.append("set yrange [0:*]")
-        script.append("plot " + ", ".join(f"'-' with linespoints pt {7 + i % 6} ps 0.5 lw 1.5 title "
-                                          + _quoted(label)
-                                          for i, label in enumerate(plot["series"])))
+        script.append("plot " + ", ".join(
+            f"'-' with linespoints pt {7 + i % 6} ps 0.5 lw 1.5 title {_quoted(label)}"
+            for i, label in enumerate(plot["series"])))
         for points in plot["series"].values():
             script += [f"{x} {y}" for x, y in points] + ["e"]
         done = subprocess.run([gnuplot], input="\n".join(script) + "\n", text=True, check=False,

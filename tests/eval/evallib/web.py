@@ -85,7 +85,8 @@ def page(lab, seed=1, objects=40):
 def video(lab, mbps, seconds, chunk=1.0, ahead=2.0):
     """Plays `seconds` of a video, fetching up to `ahead` seconds before; seconds it stalled.
 
-    Playing begins when the first chunk is there; that wait is no stall.
+    Playing begins when the first chunk is there; that wait is no stall. Whoever waits for longer
+    than the video lasts gives up.
     """
     client = Client(lab)
     size = int(mbps * 1e6 / 8 * chunk)
@@ -98,6 +99,8 @@ def video(lab, mbps, seconds, chunk=1.0, ahead=2.0):
                 have -= now - clock
                 if have < 0:
                     stalled, have = stalled - have, 0.0
+            if stalled > seconds:
+                break
             clock, have = now, have + chunk
             if have > ahead:
                 time.sleep(have - ahead)

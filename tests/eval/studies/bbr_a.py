@@ -60,8 +60,8 @@ def gains(s, seconds):
 
 
 def study(s):
-    s.remark("The 8-flow cells at two buffers and the loss case are on the kernel; the maps over RTT "
-             "and buffer, and the sweep of the gain, are simulated with the same control code.")
+    s.remark("The 8-flow cells and the loss case are on the kernel; the maps over RTT and "
+             "buffer, and the sweep of the gain, are simulated with the same control code.")
     seconds, omit = (7.0, 4.0) if s.quick else (40.0, 10.0)
     buffers = (2.0,) if s.quick else (0.5, 1.0, 2.0, 5.0)
     kernel = {b: on_kernel(s, b, seconds, omit) for b in buffers}
