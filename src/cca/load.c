@@ -13,6 +13,9 @@
 
 static char log_text[8192];
 
+static int keep_message(enum libbpf_print_level level, const char *format, va_list arguments)
+	__attribute__((format(printf, 2, 0)));
+
 /* Keeps the end: the verifier says last what is wrong. */
 static int keep_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
