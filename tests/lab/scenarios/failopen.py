@@ -41,8 +41,7 @@ def kill(t):
             listener = listeners[FAMILIES[number % 2]]
             _works(lab, listener)
             cut = peer.pair(lab.ue, listener)
-            split = proxy.counters()["split"]
-            t.check(f"kill {number}: split before", split >= 2, split)
+            wait_until(lambda: proxy.counters()["split"] >= 2, 3, "both were split")
             os.kill(proxy.process.pid, signal.SIGKILL)
             died = time.monotonic()
             # The kernel drops what is in the queue when it closes it, some milliseconds later: the
