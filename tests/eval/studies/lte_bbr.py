@@ -89,7 +89,8 @@ def moving(s, seconds, seeds):
         s.plot(way, f"Moving {way} the cell" if way == "towards" else "Moving away from the cell",
                "seconds", "Mbit/s", series)
     s.claim("moving away: time-outs of bbr", "none, others have some", outs[0]["bbr"],
-            outs[0]["bbr"] == 0, f"(cubic {outs[0]['cubic']}, reno {outs[0]['reno']})")
+            outs[0]["bbr"] == 0 and outs[0]["cubic"] + outs[0]["reno"] > 0,
+            f"(cubic {outs[0]['cubic']}, reno {outs[0]['reno']})")
 
 
 def split(s, made, seconds):
