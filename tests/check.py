@@ -97,14 +97,14 @@ def unit(results):
 
 
 def sanitized(results):
-    """Another compiler, -Werror, ASan and UBSan: the same unit tests and fuzz seeds."""
+    """Another compiler, -Werror, ASan and UBSan: the programs of unit tests and fuzz seeds."""
     folder = os.path.join(TOP, "build-clang")
     code = configure(folder, "CC=clang", "CFLAGS=-O1 -g", "--enable-werror",
                      "--enable-sanitizers")
     if code != 0:
         results.add("clang-sanitizers", failed=1, names=["configure"])
         return
-    automake(results, "clang-sanitizers", folder, "UNSANITIZED_TESTS=")
+    automake(results, "clang-sanitizers", folder, "TESTS=$(UNIT_TESTS) $(FUZZ_TARGETS)")
 
 
 def one(results, name, argv, skip_codes=(77,), env=None, timeout=600):
