@@ -59,6 +59,33 @@ static void the_start_ends_after_three_rounds_without_growth(void **state)
 	assert_true(x.out.pacing_rate < rate);
 }
 
+static void pacing_never_falls_before_the_pipe_is_full(void **state)
+{
+	struct bench x;
+	uint64_t rate;
+
+	(void)state;
+	bench_init(&x, bbr);
+	bench_rounds(&x, 1, 10, 20000, 10);
+	rate = x.out.pacing_rate;
+	bench_init(&x, bbr);
+	bench_ack(&x, (struct ack){.packets = 1, .rtt_us = 20000, .inflight = 9});
+	assert_true(x.out.pacing_rate >= rate); /* of the initial window, not of one packet */
+}
+
+static void targets_have_room_for_bursts_and_are_even(void **state)
+{
+	struct bench x;
+
+	(void)state;
+	bench_steady(&x, bbr, 41, 20000);
+	bench_phase(&x, 3, 41, 20000);
+	/* 41 packets and three bursts of two */
+	assert_int_equal(pep_bbr_target(&x.b, &x.sk, &x.out, pep_bw(41, 20000), 256), 48);
+	x.b.cycle_idx = 0;
+	assert_int_equal(pep_bbr_target(&x.b, &x.sk, &x.out, pep_bw(41, 20000), 256), 50);
+}
+
 static void growth_by_a_quarter_goes_on(void **state)
 {
 	struct bench x;
@@ -614,6 +641,8 @@ int main(void)
 		cmocka_unit_test(the_constants_are_those_of_linux),
 		cmocka_unit_test(without_an_rtt_a_millisecond_is_believed),
 		cmocka_unit_test(the_start_ends_after_three_rounds_without_growth),
+		cmocka_unit_test(pacing_never_falls_before_the_pipe_is_full),
+		cmocka_unit_test(targets_have_room_for_bursts_and_are_even),
 		cmocka_unit_test(growth_by_a_quarter_goes_on),
 		cmocka_unit_test(a_sender_without_data_does_not_end_the_start),
 		cmocka_unit_test(draining_ends_when_the_queue_is_gone),

@@ -39,6 +39,18 @@ static void second_and_third_best_take_over_in_turn(void **state)
 	assert_int_equal(pep_max_filter_get(&f), 10);
 }
 
+static void two_samples_may_expire_at_once(void **state)
+{
+	struct pep_max_filter f;
+
+	(void)state;
+	pep_max_filter_reset(&f, 0, 100);
+	pep_max_filter_add(&f, 10, 3, 80);
+	pep_max_filter_add(&f, 10, 8, 60);
+	pep_max_filter_add(&f, 10, 15, 10);
+	assert_int_equal(pep_max_filter_get(&f), 60);
+}
+
 /* Against a plain look over all samples: never less, and right whenever the best is recent. */
 static void the_maximum_agrees_with_a_plain_search(void **state)
 {
@@ -176,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_maximum_leaves_with_its_window),
 		cmocka_unit_test(second_and_third_best_take_over_in_turn),
+		cmocka_unit_test(two_samples_may_expire_at_once),
 		cmocka_unit_test(the_maximum_agrees_with_a_plain_search),
 		cmocka_unit_test(the_filters_clock_may_wrap),
 		cmocka_unit_test(the_standing_rtt_is_the_least_of_two_rounds),

@@ -478,12 +478,14 @@ static void four_packets_a_round_trip_are_always_allowed(void **state)
 	struct bench x;
 
 	(void)state;
-	bench_steady(&x, bbr_d, 4, RTT);
-	x.b.cycle_idx = 2;
-	for (int i = 0; i < 20; i++)
-		bench_ack(&x, (struct ack){.packets = 4, .rtt_us = 80000, .inflight = 20});
+	bench_steady(&x, bbr_d, 8, RTT);
+	see_rtt(&x, 20, 4 * RTT);
+	see_rtt(&x, 20, 4 * RTT);
 	x.b.mode = PEP_BBR_PROBE_BW;
-	assert_int_equal(pep_bbr_applied_gain(&x.b, &x.p, &x.sk, pep_bw(4, RTT)), x.b.pacing_gain);
+	x.b.pacing_gain = 256;
+	assert_int_equal(factor(&x), 192);
+	assert_int_equal(pep_bbr_applied_gain(&x.b, &x.p, &x.sk, pep_bw(8, RTT)), 192);
+	assert_int_equal(pep_bbr_applied_gain(&x.b, &x.p, &x.sk, pep_bw(4, RTT)), 256);
 }
 
 int main(void)
