@@ -159,11 +159,16 @@ static bool sender_has_nothing(const struct pep_attribution_input *in)
 	if (after->snd_mss && bytes * 100 < segments * after->snd_mss * 85)
 		return true;
 
-	/* Each burst ended with a segment that was not full: written by a program, not by a queue.
+	/*
+	 * Bursts that end with segments that are not full were written by a program, not by a
+	 * queue: a sender with a queue was never seen to send a short one. Segments that came out
+	 * of order are counted before their bytes are.
 	 */
 	full = segments * after->rcv_mss;
 	deficit = full > bytes ? full - bytes : 0;
-	return in->bursts >= 3 && deficit * 8 >= (uint64_t)in->bursts * after->rcv_mss;
+	return deficit > disordered * after->rcv_mss &&
+	       deficit - disordered * after->rcv_mss >= after->rcv_mss &&
+	       deficit * 24 >= (uint64_t)in->bursts * after->rcv_mss;
 }
 
 enum pep_limit pep_attribution_judge(const struct pep_attribution_input *in)
