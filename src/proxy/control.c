@@ -69,12 +69,13 @@ static void client_set_deadline(struct client *client)
 
 static void client_send(struct client *client, json_t *reply)
 {
+	static const char no_memory[] = "{\"ok\":false,\"error\":\"out of memory\"}\n";
 	char *text = json_dumps(reply, JSON_COMPACT);
 
-	if (text) {
-		bufferevent_write(client->bev, text, strlen(text));
-		bufferevent_write(client->bev, "\n", 1);
-	}
+	if (!text || bufferevent_write(client->bev, text, strlen(text)) < 0 ||
+	    bufferevent_write(client->bev, "\n", 1) < 0)
+		(void)send(bufferevent_getfd(client->bev), no_memory, sizeof(no_memory) - 1,
+			   MSG_DONTWAIT | MSG_NOSIGNAL);
 	free(text);
 	json_decref(reply);
 	client_set_deadline(client);
@@ -340,7 +341,8 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
 	LIST_INSERT_HEAD(&control->clients, client, link);
 	control->n_clients++;
 	bufferevent_setcb(client->bev, on_read, on_written, on_client_event, client);
-	bufferevent_setwatermark(client->bev, EV_READ, 0, PEP_CONTROL_LINE_BYTES);
+	/* No high watermark: libevent 2.1 follows a null pointer when it has no memory for one. */
+	(void)bufferevent_set_max_single_read(client->bev, PEP_CONTROL_LINE_BYTES);
 	client_set_deadline(client);
 	bufferevent_enable(client->bev, EV_READ | EV_WRITE);
 	if (control->n_clients > PEP_CONTROL_MAX_CLIENTS)

@@ -5,6 +5,7 @@
 #include "base/usage.h"
 #include "proxy/daemon.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <getopt.h>
 #include <stdbool.h>
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
 	const char *path = PEP_CONF_FILE;
 	bool check = false, dump = false;
 	struct pep_conf *conf;
-	int option;
+	int option, err;
 
 	while ((option = pep_usage_next(&usage, argc, argv)) != PEP_USAGE_END) {
 		switch (option) {
@@ -84,7 +85,12 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc)
 		return pep_usage_error(&usage, "unexpected argument '%s'", argv[optind]);
-	if (pep_conf_load(path, stderr, &conf) < 0)
+	err = pep_conf_load(path, stderr, &conf);
+	if (err == -ENOMEM) {
+		fprintf(stderr, "edgepepd: out of memory\n");
+		return EXIT_FAILURE;
+	}
+	if (err)
 		return PEP_EXIT_USAGE;
 	if (dump)
 		pep_conf_dump(conf, stdout);

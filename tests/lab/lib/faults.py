@@ -55,6 +55,13 @@ class Faults:
         self._used = 0
         return struck
 
-    def strikes(self):
-        return sum(_RULE.unpack_from(self._map, _HEADER.size + n * _RULE.size)[8]
+    def _sum(self, field):
+        return sum(_RULE.unpack_from(self._map, _HEADER.size + n * _RULE.size)[field]
                    for n in range(self._used))
+
+    def calls(self):
+        """How many calls the rules looked at."""
+        return self._sum(7)
+
+    def strikes(self):
+        return self._sum(8)
