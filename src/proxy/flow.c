@@ -23,7 +23,6 @@ uint64_t flow_now_ns(void)
 int pep_flows_new(const struct pep_flows_params *params, struct pep_flows **ret)
 {
 	struct pep_flows *set = calloc(1, sizeof(*set));
-	struct pep_pool_usage usage;
 	int err = -ENOMEM;
 
 	if (!set)
@@ -31,8 +30,6 @@ int pep_flows_new(const struct pep_flows_params *params, struct pep_flows **ret)
 	set->params = *params;
 	set->stats = pep_stats_worker(params->stats, params->worker);
 	set->policy = pep_policy_ref(params->policy);
-	pep_pool_get_usage(params->pool, &usage);
-	pep_budget_init(&set->budget, usage.memory_bytes);
 	for (int i = 0; i < FLOW_LIST_COUNT_; i++)
 		TAILQ_INIT(&set->lists[i]);
 	for (int i = 0; i < FLOW_QUEUE_COUNT_; i++)

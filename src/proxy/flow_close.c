@@ -30,7 +30,6 @@ static void flow_free(struct flow *flow, enum pep_close reason)
 								: PEP_GAUGE_HELD_UPLINK_BYTES,
 				    -(int64_t)flow->path[d].held_bytes);
 		pep_path_fini(&flow->path[d], set->params.pool);
-		flow_buffer_fini(flow, (enum pep_direction)d);
 	}
 	if (flow->ticket_held && set->gate)
 		pep_gate_drop(set->gate, &flow->ticket);

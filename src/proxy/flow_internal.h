@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "proxy/flow.h"
 #include "proxy/relay.h"
-#include "proxy/target.h"
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -58,12 +57,6 @@ struct flow_leg {
 	short heard; /* events before the flow was open */
 };
 
-struct flow_buffer {
-	struct pep_target target;
-	uint32_t bound_bytes; /* of the reading leg's buffer; 0: the kernel tunes it */
-	bool settled;         /* the buffer has that size */
-};
-
 struct flow {
 	struct pep_tuple_node node;       /* first: a node of by_tuple is its flow */
 	struct pep_tuple_node wired_node; /* the wired leg's own tuple, where it differs */
@@ -72,7 +65,6 @@ struct flow {
 	struct pep_policy *policy; /* held until both legs are up, then NULL */
 	struct flow_leg leg[PEP_SEGMENT_COUNT_];
 	struct pep_path path[PEP_DIRECTION_COUNT_];
-	struct flow_buffer buffer[PEP_DIRECTION_COUNT_];
 	struct pep_gate_ticket ticket;
 	uint32_t syn_sequence;
 	enum flow_state state;
@@ -119,7 +111,6 @@ struct pep_flows {
 	struct event ready_event, flush_event;
 	uint32_t sample_cursor;
 	struct pep_log_limit trouble_limit;
-	struct pep_budget budget;
 	struct flow *all; /* params.max_flows */
 };
 
@@ -157,13 +148,6 @@ void flow_on_event(evutil_socket_t fd, short what, void *data);
 void flow_start(struct flow *flow);
 void flow_pump(struct flow *flow);
 void flow_on_ready(evutil_socket_t fd, short what, void *data);
-
-/* flow_buffer.c */
-void flow_buffer_init(struct flow *flow, enum pep_direction direction);
-void flow_buffer_fini(struct flow *flow, enum pep_direction direction);
-/** After a pump that moved something; flow->active_ns is now. */
-void flow_buffer_moved(struct flow *flow, enum pep_direction direction);
-void flow_buffer_tick(struct flow *flow, enum pep_direction direction, uint64_t now_ns);
 
 /* flow_close.c */
 

@@ -81,26 +81,6 @@ bool pep_leg_is_dead(int fd);
 /** Bytes written and not yet acknowledged by the peer; 0 when unknown. */
 uint32_t pep_leg_unacked_bytes(int fd);
 
-/*
- * The receive buffer of a leg. TCP_WINDOW_CLAMP alone bounds what the peer may have under way, not
- * what piles up unread: for that the buffer itself has to be fixed, which ends the kernel's
- * autotuning until pep_leg_free_buffer(). All return 0 or a negative errno.
- */
-
-/** Fixes the buffer at its present size; *@ret_bytes: what pep_leg_bound_buffer would call it. */
-int pep_leg_freeze_buffer(int fd, uint32_t *ret_bytes);
-
-/**
- * Makes room for @bytes of payload, unread and under way together. What the peer was allowed to
- * send before is still taken: a buffer that has to shrink may need some more calls.
- *
- * *@ret_settled tells whether it has the size wanted.
- */
-int pep_leg_bound_buffer(int fd, uint32_t bytes, bool *ret_settled);
-
-/** Lets the kernel tune the buffer again. */
-int pep_leg_free_buffer(int fd);
-
 /** Name of the congestion control in use; "?" when unknown. */
 void pep_leg_cca_name(int fd, char name[PEP_CONF_NAME_SIZE]);
 
