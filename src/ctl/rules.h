@@ -49,6 +49,7 @@ struct rules_save_line {
 struct rules_save {
 	bool present[RULES_TABLE_COUNT_]; /* the table exists */
 	bool empty[RULES_TABLE_COUNT_];   /* no rule, no own chain, every policy ACCEPT */
+	bool nat;                         /* the nat table has rules: conntrack is in use */
 	struct rules_save_line *jumps;    /* rules of other chains into ours, without "-A " */
 	size_t n_jumps;
 	struct rules_save_line *chains; /* names of our chains */
@@ -64,6 +65,7 @@ void rules_save_fini(struct rules_save *save);
 struct rules_text_options {
 	bool sets;    /* the kernel has ip sets, rules_set_name() exists */
 	bool by_port; /* the kernel has xt_u32: a client's flows go to all workers */
+	bool nat;     /* wired legs are translated, and -m socket does not see through it */
 	const struct rules_save *old; /* what to replace; NULL: nothing is there */
 };
 

@@ -95,6 +95,7 @@ int rules_save_parse(const char *text, struct rules_save *ret)
 {
 	enum rules_table table = RULES_TABLE_COUNT_;
 	struct rules_save save = {0};
+	bool in_nat = false;
 	int err = 0;
 
 	for (const char *line = text; *line && !err;) {
@@ -106,6 +107,7 @@ int rules_save_parse(const char *text, struct rules_save *ret)
 			memcpy(name, line + 1,
 			       (size_t)(end - line - 1) < sizeof(name) ? (size_t)(end - line - 1)
 								       : sizeof(name) - 1);
+			in_nat = strcmp(name, "nat") == 0;
 			if (rules_table_parse(name, &table))
 				save.present[table] = save.empty[table] = true;
 			else
@@ -114,6 +116,8 @@ int rules_save_parse(const char *text, struct rules_save *ret)
 			err = parse_chain(&save, table, line + 1);
 		} else if (table != RULES_TABLE_COUNT_ && strncmp(line, "-A ", 3) == 0) {
 			err = parse_rule(&save, table, line + 3);
+		} else if (in_nat && strncmp(line, "-A ", 3) == 0) {
+			save.nat = true;
 		}
 		line = *end ? end + 1 : end;
 	}

@@ -191,6 +191,27 @@ static void write_time_wait_syn(const struct text *t)
 			kind(t, direct[i]), t->kind);
 }
 
+/* Under IPv6 NAT the socket match fails for ICMP errors, and before Linux 6.15 for everything. */
+static void write_translated(const struct text *t)
+{
+	uint32_t mask = pep_mark_kind_worker_mask(t->mask), wired = kind(t, PEP_MARK_KIND_WIRED);
+
+	fprintf(t->out,
+		"# packets that are translated, and errors about them: conntrack knows whose;"
+		" a client's SYN has the same addresses\n");
+	for (unsigned int i = 0; i < t->conf->n_wired_interfaces; i++)
+		fprintf(t->out,
+			"-A EDGEPEP-DIVERT -i %s -m connmark --mark 0x%x/0x%x"
+			" -j CONNMARK --restore-mark --nfmask 0x%x --ctmask 0x%x\n"
+			"-A EDGEPEP-DIVERT -i %s -m connmark --mark 0x%x/0x%x -g EDGEPEP-OURS\n",
+			t->conf->wired_interfaces[i], wired, t->kind, mask, mask,
+			t->conf->wired_interfaces[i], wired, t->kind);
+	fprintf(t->out,
+		"-I OUTPUT 1 -p tcp -m mark --mark 0x%x/0x%x -j EDGEPEP-REMEMBER\n"
+		"-A EDGEPEP-REMEMBER -j CONNMARK --save-mark --nfmask 0x%x --ctmask 0x%x\n",
+		wired, t->kind, mask, mask);
+}
+
 static void write_divert(const struct text *t)
 {
 	fprintf(t->out,
@@ -205,6 +226,8 @@ static void write_divert(const struct text *t)
 		"-A EDGEPEP-DIVERT -p %s -m socket --transparent --restore-skmark"
 		" -m mark --mark 0x%x/0x%x -g EDGEPEP-OURS\n",
 		t->icmp, kind(t, PEP_MARK_KIND_WIRED), t->kind);
+	if (t->options->nat)
+		write_translated(t);
 	fprintf(t->out,
 		"# a SYN to be split, to the listener of its worker\n"
 		"-A EDGEPEP-DIVERT -p tcp -m mark --mark 0x%x/0x%x -j EDGEPEP-TPROXY\n",
@@ -259,8 +282,16 @@ static void write_mangle_sockets(const struct text *t)
 
 static void write_mangle(const struct text *t)
 {
-	static const char *const chains[] = {"EDGEPEP-DIVERT", "EDGEPEP-SOCKET", "EDGEPEP-OURS",
-					     "EDGEPEP-TPROXY", "EDGEPEP-ANSWER", NULL};
+	static const char *const usual[] = {"EDGEPEP-DIVERT", "EDGEPEP-SOCKET", "EDGEPEP-OURS",
+					    "EDGEPEP-TPROXY", "EDGEPEP-ANSWER", NULL};
+	static const char *const with_nat[] = {"EDGEPEP-DIVERT",
+					       "EDGEPEP-SOCKET",
+					       "EDGEPEP-OURS",
+					       "EDGEPEP-TPROXY",
+					       "EDGEPEP-ANSWER",
+					       "EDGEPEP-REMEMBER",
+					       NULL};
+	const char *const *chains = t->options->nat ? with_nat : usual;
 	const struct pep_conf *conf = t->conf;
 
 	begin_table(t, RULES_TABLE_MANGLE, chains);

@@ -96,6 +96,7 @@ static int make_text(struct up *up, enum rules_family family, const struct rules
 	struct rules_text_options options = {
 		.sets = up->report->sets,
 		.by_port = by_port,
+		.nat = family == RULES_FAMILY_IPV6 && old->nat,
 		.old = old,
 	};
 	FILE *out;
