@@ -19,18 +19,25 @@ static void start_flush_timer(struct pep_flows *set)
 		event_add(&set->flush_event, &tv);
 }
 
+static void drop_path(struct flow *flow, enum pep_direction direction)
+{
+	struct pep_flows *set = flow->set;
+	struct pep_path *path = &flow->path[direction];
+
+	pep_stats_gauge_add(set->stats,
+			    direction == PEP_DIRECTION_DOWNLINK ? PEP_GAUGE_HELD_DOWNLINK_BYTES
+								: PEP_GAUGE_HELD_UPLINK_BYTES,
+			    -(int64_t)path->held_bytes);
+	pep_path_fini(path, set->params.pool);
+}
+
 /* Takes the flow out of everything and frees it; its descriptors are closed by then. */
 static void flow_free(struct flow *flow, enum pep_close reason)
 {
 	struct pep_flows *set = flow->set;
 
-	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++) {
-		pep_stats_gauge_add(set->stats,
-				    d == PEP_DIRECTION_DOWNLINK ? PEP_GAUGE_HELD_DOWNLINK_BYTES
-								: PEP_GAUGE_HELD_UPLINK_BYTES,
-				    -(int64_t)flow->path[d].held_bytes);
-		pep_path_fini(&flow->path[d], set->params.pool);
-	}
+	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++)
+		drop_path(flow, (enum pep_direction)d);
 	if (flow->ticket_held && set->gate)
 		pep_gate_drop(set->gate, &flow->ticket);
 	flow_enqueue(flow, FLOW_QUEUE_NONE);
@@ -114,18 +121,6 @@ static enum pep_close reason_of(enum pep_segment segment, int error)
 	default:
 		return PEP_CLOSE_ERROR;
 	}
-}
-
-static void drop_path(struct flow *flow, enum pep_direction direction)
-{
-	struct pep_flows *set = flow->set;
-	struct pep_path *path = &flow->path[direction];
-
-	pep_stats_gauge_add(set->stats,
-			    direction == PEP_DIRECTION_DOWNLINK ? PEP_GAUGE_HELD_DOWNLINK_BYTES
-								: PEP_GAUGE_HELD_UPLINK_BYTES,
-			    -(int64_t)path->held_bytes);
-	pep_path_fini(path, set->params.pool);
 }
 
 void flow_leg_broke(struct flow *flow, enum pep_segment segment, int error)
