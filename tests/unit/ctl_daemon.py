@@ -3,13 +3,18 @@
 """edgepepctl against a real edgepepd, in network namespaces: every command that talks to the daemon,
 for people and as JSON, and what each of them says when there is no daemon.
 """
+import fcntl
 import json
 import os
+import pty
+import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -163,6 +168,25 @@ class Ctl(unittest.TestCase):
         with self.assertRaises(ConnectionResetError):
             client.recv(1)
 
+    def on_terminal(self, rows, columns, *words, until):
+        """What a command drew on a terminal of that size, up to some text; and "q"."""
+        terminal, inside = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        with self.world.gw:
+            command = subprocess.Popen([CTL, "-c", self.conf, *words], stdin=inside, stdout=inside,
+                                       stderr=inside, env={**os.environ, "TERM": "xterm"})
+        os.close(inside)
+        screen = b""
+        while until.encode() not in screen and select.select([terminal], [], [], 10)[0]:
+            try:
+                screen += os.read(terminal, 65536)
+            except OSError:  # the command ended
+                break
+        os.write(terminal, b"q")
+        self.assertEqual(command.wait(10), 0, screen)
+        return screen.decode(errors="replace")
+
     def test_top(self):
         self.start()
         self.flow()
@@ -175,9 +199,7 @@ class Ctl(unittest.TestCase):
         top.send_signal(signal.SIGTERM)
         top.stdout.close()
         top.wait()
-        screen = self.world.gw.run(
-            "script", "-qec", f"stty rows 8 cols 70; TERM=xterm timeout 2 {CTL} -c {self.conf} top",
-            "/dev/null", check=False, stdin=subprocess.DEVNULL)
+        screen = self.on_terminal(8, 70, "top", until="10.1.0.2")
         self.assertIn("flows 1 of", screen)
         self.assertIn("10.1.0.2", screen)
         self.assertIn("edgepepctl flows", self.ask("top", code=1)[2])  # no terminal
@@ -323,7 +345,7 @@ class Ctl(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if os.getuid() != 0 or not all(shutil.which(p) for p in ("ip", "iptables", "script", "stty")):
+    if os.getuid() != 0 or not all(shutil.which(p) for p in ("ip", "iptables")):
         print("SKIP: needs root, iproute2, iptables and bsdutils")
         sys.exit(77)
     unittest.main(verbosity=2)
