@@ -346,6 +346,6 @@ class Ctl(unittest.TestCase):
 
 if __name__ == "__main__":
     if os.getuid() != 0 or not all(shutil.which(p) for p in ("ip", "iptables")):
-        print("SKIP: needs root, iproute2, iptables and bsdutils")
+        print("SKIP: needs root, iproute2 and iptables")
         sys.exit(77)
     unittest.main(verbosity=2)
