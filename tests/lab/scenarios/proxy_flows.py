@@ -160,9 +160,11 @@ def half_close_client(c):
     with c.listener() as listener:
         client, server = c.pair(listener)
         with client, server:
-            client.send(request)
-            client.finish()
+            # In a thread: no buffer on the way has to be large enough for all of it.
+            sender = threading.Thread(target=lambda: (client.send(request), client.finish()))
+            sender.start()
             got, end = server.receive()
+            sender.join()
             c.data("request", got, request)
             c.t.equal("the server sees the FIN", end, peer.FIN)
             got, end = peer.exchange(server, client, answer)
