@@ -126,6 +126,7 @@ static bool our_window_limits(const struct pep_attribution_input *in)
 {
 	uint64_t window = in->reading_after->rcv_ssthresh;
 	uint64_t rtt_us = reading_rtt_us(in->reading_after);
+	uint64_t per_rtt;
 
 	if (in->window_bytes && (!window || in->window_bytes < window))
 		window = in->window_bytes;
@@ -133,8 +134,18 @@ static bool our_window_limits(const struct pep_attribution_input *in)
 		return false;
 	if (2 * in->unread_bytes >= window)
 		return true;
-	/* bytes per round trip >= 3/4 of the window; the kernel's autotuning keeps it below 1/2 */
-	return in->bytes_in * 4 / 3 * rtt_us / window >= in->interval_ns / 1000;
+
+	/* The kernel's autotuning keeps the window at more than twice of what a round trip brings.
+	 */
+	per_rtt = in->bytes_in * rtt_us / (in->interval_ns / 1000 + 1);
+	if (4 * per_rtt >= 3 * window)
+		return true;
+	/*
+	 * The round trip of a leg that only receives is the kernel's least estimate: on a jittery
+	 * path, or with a busy CPU, a filled window looks less than full. rcv_space is the most
+	 * that came in one round trip: near the window, it had been filled and could not grow.
+	 */
+	return 8 * (uint64_t)in->reading_after->rcv_space >= 7 * window && 2 * per_rtt >= window;
 }
 
 /* A sender with data in hand sends full segments back to back, or one round trip apart at most. */

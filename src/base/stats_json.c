@@ -53,8 +53,9 @@ static json_t *tcp_json(const struct pep_stats_tcp *t)
 	if (!t->valid)
 		return json_null();
 	return json_pack(
-		"{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I,"
-		" s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+		"s:I,"
+		" s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"state", tcp_state_name(t->state), "ca_state", ca_state_name(t->ca_state), "rtt_us",
 		I(t->srtt_us), "rttvar_us", I(t->rttvar_us), "min_rtt_us",
 		I(t->min_rtt_us == UINT32_MAX ? 0 : t->min_rtt_us), "rto_us", I(t->rto_us),
@@ -62,12 +63,13 @@ static json_t *tcp_json(const struct pep_stats_tcp *t)
 		"mss", I(t->snd_mss), "unacked", I(t->unacked), "lost", I(t->lost), "retrans_total",
 		I(t->retrans_total), "reordering", I(t->reordering), "notsent_bytes",
 		I(t->notsent_bytes), "snd_wnd", I(t->snd_wnd), "rcv_space", I(t->rcv_space),
-		"rcv_ooo", I(t->rcv_ooo), "delivered", I(t->delivered), "bytes_sent",
-		integer(t->bytes_sent), "bytes_acked", integer(t->bytes_acked), "bytes_retrans",
-		integer(t->bytes_retrans), "bytes_received", integer(t->bytes_received),
-		"delivery_rate", integer(t->delivery_rate), "pacing_rate",
-		integer(t->pacing_rate == UINT64_MAX ? 0 : t->pacing_rate), "busy_us",
-		integer(t->busy_us), "rwnd_limited_us", integer(t->rwnd_limited_us),
+		"rcv_ssthresh", I(t->rcv_ssthresh), "rcv_mss", I(t->rcv_mss), "data_segs_in",
+		I(t->data_segs_in), "rcv_ooo", I(t->rcv_ooo), "delivered", I(t->delivered),
+		"bytes_sent", integer(t->bytes_sent), "bytes_acked", integer(t->bytes_acked),
+		"bytes_retrans", integer(t->bytes_retrans), "bytes_received",
+		integer(t->bytes_received), "delivery_rate", integer(t->delivery_rate),
+		"pacing_rate", integer(t->pacing_rate == UINT64_MAX ? 0 : t->pacing_rate),
+		"busy_us", integer(t->busy_us), "rwnd_limited_us", integer(t->rwnd_limited_us),
 		"sndbuf_limited_us", integer(t->sndbuf_limited_us));
 }
 

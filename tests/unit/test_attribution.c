@@ -18,7 +18,7 @@ struct evidence {
 	const char *what;
 	uint64_t bytes_in, blocked_ms, capped_ms, idle_ms, unread;
 	uint32_t bursts;
-	uint32_t segments, rcv_mss, ooo, rcv_ssthresh;
+	uint32_t segments, rcv_mss, ooo, rcv_ssthresh, rcv_space;
 	uint64_t busy_ms, rwnd_ms, sndbuf_ms;
 	uint32_t notsent_before, notsent_after, snd_wnd, unacked, cwnd;
 	enum pep_limit downlink, uplink;
@@ -68,6 +68,14 @@ static const struct evidence rows[] = {
 	 .rcv_ssthresh = 65536, SAME(PROXY)},
 	{"our window filled, its last segment short", .bytes_in = 1300000, .segments = 930,
 	 .rcv_mss = MSS, .snd_wnd = 1000000, .bursts = 12, .rcv_ssthresh = 81960, SAME(PROXY)},
+	/* 58 kB a round trip; what a window of 80 kB brought when the CPU was busy. */
+	{"our window filled, round trips longer than the kernel thinks", .bytes_in = 725000,
+	 .segments = 507, .rcv_mss = MSS, .snd_wnd = 1000000, .bursts = 50, .rcv_ssthresh = 81920,
+	 .rcv_space = 94952, SAME(PROXY)},
+	{"window large enough by the kernel's account", FULL(501), .snd_wnd = 1000000, .bursts = 50,
+	 .rcv_ssthresh = 160000, .rcv_space = 78000, SOURCE},
+	{"window once filled, now a path that brings less", FULL(250), .snd_wnd = 1000000,
+	 .bursts = 50, .rcv_ssthresh = 81920, .rcv_space = 94952, SOURCE},
 	{"data lie unread", FULL(8000), OPEN_WND, .bursts = 50, .unread = 3000000, SAME(PROXY)},
 };
 
@@ -110,6 +118,7 @@ static void verdicts(void **state)
 			ra.srtt_us = 80000;
 			ra.rcv_rtt_us = 80000;
 			ra.rcv_ssthresh = e->rcv_ssthresh;
+			ra.rcv_space = e->rcv_space;
 			sa.busy_us = e->busy_ms * 1000;
 			sa.rwnd_limited_us = e->rwnd_ms * 1000;
 			sa.sndbuf_limited_us = e->sndbuf_ms * 1000;
