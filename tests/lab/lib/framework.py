@@ -37,7 +37,8 @@ class Scenario:
 def scenario(name, text, timing=False, **args):
     """Registers function(t, **args) under a name; may be stacked for several variants.
 
-    timing: the results depend on a quiet machine; such scenarios never run beside each other.
+    timing: the results depend on a quiet machine, or it changes something of the whole host (loaded
+    congestion controls); such scenarios never run beside others.
     """
     def register(function):
         if name in _registry:

@@ -90,7 +90,8 @@ def _configuration(t):
     bench.edgepep_cca("load", NAME)
 
 
-@scenario("cca-load", "controls are loaded, replaced and unloaded without harm to sockets")
+@scenario("cca-load", "controls are loaded, replaced and unloaded without harm to sockets",
+          timing=True)
 def cca_load(t):
     bench.need_controls()
     bench.wait_free(NAME, 30)
@@ -147,7 +148,8 @@ def _flows():
     return {f["cookie"]: f for f in bench.edgepep_cca("flows")[1]["flows"]}
 
 
-@scenario("cca-state", "observers see what a control believes of each connection")
+@scenario("cca-state", "observers see what a control believes of each connection",
+          timing=True)
 def cca_state(t):
     bench.need_controls()
     with bench.Pairs(bench.OURS, {"rate": "20Mbit", "rtt": "20ms", "buffer": "1BDP",

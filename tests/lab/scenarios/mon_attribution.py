@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who limits: each cause is made, and the verdicts of at least nine tenths of the time must name it."""
+"""Who limits: each cause is made, and the verdicts of at least nine tenths of the time must name it.
+
+Causes that leave the paths alone share a lab, causes in a path have one each; all run at the same
+time, in both directions, so that a busy gateway is part of what the verdicts have to bear.
+"""
 
 import contextlib
 import threading
 import time
 
 from lib import Link, peer, scenario
-from lib.flowtest import KILO, MEGA
+from lib.flowtest import KILO
 from lib.monitor import Monitor
 
-SECONDS, SETTLE = 6, 3
+SECONDS, SETTLE = 12, 3
+DIRECTIONS = ("downlink", "uplink")
 FAST_RADIO = {"rate": "200Mbit", "rtt": "10ms", "buffer": "1BDP"}
 FAST_CORE = {"rate": "200Mbit", "rtt": "60ms", "buffer": "1BDP"}
 
@@ -17,16 +22,16 @@ FAST_CORE = {"rate": "200Mbit", "rtt": "60ms", "buffer": "1BDP"}
 class Ends:
     """Both ends of one connection with threads that write and read as told, until stop()."""
 
-    def __init__(self, lab, sender_is_server, write, read):
+    def __init__(self, lab, direction, write, read):
+        self.direction = direction
         self.going = True
         with peer.Listener(lab.srv, 4) as listener:
             client, server = peer.pair(lab.ue, listener)
         self.peers = client, server
-        sender, receiver = (server, client) if sender_is_server else (client, server)
-        if not sender_is_server:
-            client.send(b"x")	# an upload's first byte; a server would answer nothing
-        else:
-            client.send(b"x")
+        self.port = client.name()[1]
+        sender, receiver = (server, client) if direction == "downlink" else (client, server)
+        client.send(b"x")	# an upload's first byte; a server would answer nothing
+        if direction == "downlink":
             server.receive(1)
         self.threads = [threading.Thread(target=self._run, args=(write, sender), daemon=True),
                         threading.Thread(target=self._run, args=(read, receiver), daemon=True)]
@@ -78,70 +83,97 @@ def read_nothing(ends, _):
         time.sleep(0.1)
 
 
-#: name -> (verdict when downlink, when uplink, radio, core, write, read, configuration)
-CASES = {
-    "slow core": ("wired", "wired", FAST_RADIO, {"rate": "20Mbit", "rtt": "60ms", "buffer": "1BDP"},
-                  write_all, read_all, {}),
-    "lossy core": ("wired", "wired", FAST_RADIO, {**FAST_CORE, "loss": "0.2%"}, write_all, read_all, {}),
-    "slow radio": ("wireless", "wireless", {"rate": "20Mbit", "rtt": "10ms", "buffer": "2BDP"}, FAST_CORE,
-                   write_all, read_all, {}),
-    "lossy radio": ("wireless", "wireless", {"rate": "50Mbit", "rtt": "10ms", "buffer": "2BDP", "loss": "2%"},
-                    FAST_CORE, write_all, read_all, {}),
-    "receiver that reads 500 kB/s": ("receiver", "receiver", FAST_RADIO, FAST_CORE, write_all,
-                                     read_slowly(500000), {}),
-    "receiver that stopped": ("receiver", "receiver", FAST_RADIO, FAST_CORE, write_all, read_nothing, {}),
-    "20 kB each 50 ms": ("application", "application", FAST_RADIO, FAST_CORE, write_chunks(20000, 0.05),
-                         read_all, {}),
-    "1 kB each 10 ms": ("application", "application", FAST_RADIO, FAST_CORE, write_chunks(1000, 0.01),
-                        read_all, {}),
-    "200 kB each 400 ms": ("application", "application", FAST_RADIO, FAST_CORE,
-                           write_chunks(200000, 0.4), read_all, {}),
-    "silence": ("application", "application", FAST_RADIO, FAST_CORE, write_chunks(1, 60), read_all, {}),
+class Watched:
+    """A lab with proxy and monitor, and flows whose verdicts are to be looked at."""
+
+    def __init__(self, lab, conf=None):
+        self.lab = lab
+        self.proxy = lab.start_proxy(conf=conf or {})
+        self.monitor = Monitor(lab, self.proxy)
+        self.flows = []		# (what, verdict, Ends)
+
+    def add(self, what, verdict, direction, write, read):
+        self.flows.append((f"{what}, {direction}", verdict, Ends(self.lab, direction, write, read)))
+
+    def add_both(self, what, verdict, write, read):
+        for direction in DIRECTIONS:
+            self.add(what, verdict, direction, write, read)
+
+    def check(self, t, seconds):
+        """The verdicts of the last seconds, one a second."""
+        listed = {f["client_port"]: f for f in self.monitor.json("/api/v1/flows?limit=100")["flows"]}
+        for what, verdict, ends in self.flows:
+            flow = listed[ends.port]
+            told = self.monitor.flow_limits(flow["id"], ends.direction)[-seconds:]
+            right = told.count(verdict)
+            t.data[what] = {"right": right, "of": len(told), "told": told, "flow": flow}
+            t.check(f"{what}: {verdict} in >= 90 % of the time",
+                    len(told) == seconds and right >= 0.9 * seconds,
+                    f"{right} of {len(told)}" + ("" if right == len(told) else ": " + " ".join(told)))
+
+    def close(self):
+        for _, _, ends in self.flows:
+            ends.stop()
+        self.monitor.close()
+
+
+@contextlib.contextmanager
+def watched(t, *setups):
+    """A Watched for each of the (links, configuration)."""
+    with contextlib.ExitStack() as stack:
+        labs = [stack.enter_context(t.lab(radio=Link(**links.get("radio", FAST_RADIO)),
+                                          core=Link(**links.get("core", FAST_CORE))))
+                for links, _ in setups]
+        found = []
+        for lab, (_, conf) in zip(labs, setups):
+            found.append(Watched(lab, conf))
+            stack.callback(found[-1].close)
+        yield found
+
+
+@scenario("mon-limits-ends", "who limits: a receiver that reads slowly or not at all, programs that "
+          "write little; right in >= 90 % of the time", timing=True)
+def limits_ends(t, seconds=SECONDS):
+    with watched(t, ({}, None)) as (ends,):
+        ends.add_both("a receiver that reads 500 kB/s", "receiver", write_all, read_slowly(500000))
+        ends.add_both("a receiver that stopped", "receiver", write_all, read_nothing)
+        for size, pause in ((20000, 0.05), (1000, 0.01), (200000, 0.4), (1, 60)):
+            ends.add_both(f"{size} bytes each {pause * 1000:.0f} ms", "application",
+                          write_chunks(size, pause), read_all)
+        time.sleep(SETTLE + seconds)
+        ends.check(t, seconds)
+
+
+#: what -> (verdict, links)
+PATHS = {
+    "slow core": ("wired", {"core": {"rate": "20Mbit", "rtt": "60ms", "buffer": "1BDP"}}),
+    "lossy core": ("wired", {"core": {**FAST_CORE, "loss": "0.2%"}}),
+    "slow radio": ("wireless", {"radio": {"rate": "20Mbit", "rtt": "10ms", "buffer": "2BDP"}}),
+    "lossy radio": ("wireless", {"radio": {"rate": "50Mbit", "rtt": "10ms", "buffer": "2BDP",
+                                           "loss": "2%"}}),
 }
 
 
-def run_case(t, name, sender_is_server):
-    down, up, radio, core, write, read, conf = CASES[name]
-    verdict = down if sender_is_server else up
-    direction = "downlink" if sender_is_server else "uplink"
-    if verdict is None:
-        return
-    with t.group(f"{name}, {direction}"), t.lab(radio=Link(**radio), core=Link(**core)) as lab:
-        proxy = lab.start_proxy(conf=conf)
-        monitor = Monitor(lab, proxy)
-        ends = Ends(lab, sender_is_server, write, read)
-        try:
-            time.sleep(SETTLE)
-            shares = monitor.watch(direction, SECONDS)
-            flows = monitor.json("/api/v1/flows")["flows"]
-        finally:
-            ends.stop()
-            monitor.close()
-        t.data[f"{name}, {direction}"] = {"shares": shares, "flow": flows[:1]}
-        t.check(f"{verdict} in >= 90 % of the time", shares[verdict] >= 0.9,
-                ", ".join(f"{k} {v:.0%}" for k, v in shares.items() if v))
+@scenario("mon-limits-paths", "who limits: slow and lossy radio and core", timing=True)
+def limits_paths(t, seconds=SECONDS):
+    with watched(t, *((links, None) for _, links in PATHS.values())) as paths:
+        for (what, (verdict, _)), path in zip(PATHS.items(), paths):
+            path.add_both(what, verdict, write_all, read_all)
+        time.sleep(SETTLE + seconds)
+        for path in paths:
+            path.check(t, seconds)
 
 
-@scenario("mon-limits-downlink", "who limits a download: ten causes, right in >= 90 % of the time",
-          timing=True, server=True)
-@scenario("mon-limits-uplink", "who limits an upload", timing=True, server=False)
-def limits(t, server):
-    for name in CASES:
-        run_case(t, name, server)
-
-
-@scenario("mon-limits-proxy", "the gateway's own window holds a flow back: proxy", timing=True)
-def limits_proxy(t):
-    with t.lab(radio=Link(**FAST_RADIO), core=Link(**FAST_CORE)) as lab:
-        lab.gw.sysctl({"net.ipv4.tcp_rmem": "4096 131072 131072"})
-        proxy = lab.start_proxy()
-        monitor = Monitor(lab, proxy)
-        for direction in ("downlink",):     # uplink: 83 to 100 %, see the open points of METRICS.md
-            ends = Ends(lab, direction == "downlink", write_all, read_all)
-            time.sleep(SETTLE)
-            shares = monitor.watch(direction, SECONDS)
-            t.data[direction] = {"shares": shares, "flow": monitor.json("/api/v1/flows")["flows"][:1]}
-            ends.stop()
-            t.check(f"{direction}: proxy in >= 90 % of the time", shares["proxy"] >= 0.9,
-                    ", ".join(f"{k} {v:.0%}" for k, v in shares.items() if v))
-        monitor.close()
+@scenario("mon-limits-proxy", "who limits: the gateway's own window, and its memory", timing=True)
+def limits_proxy(t, seconds=SECONDS):
+    memory = {"relay": {"memory": "1MiB", "buffer-max": "1MiB"}, "workers": 1}
+    with watched(t, ({}, None), ({}, memory)) as (window, cap):
+        window.lab.gw.sysctl({"net.ipv4.tcp_rmem": "4096 131072 131072"})
+        window.add_both("our window of 64 KiB", "proxy", write_all, read_all)
+        for number in range(8):
+            cap.add(f"stalled reader {number}", "receiver", "downlink", write_all, read_nothing)
+        time.sleep(2)
+        cap.add_both("our memory, held by others", "proxy", write_all, read_all)
+        time.sleep(SETTLE + seconds)
+        window.check(t, seconds)
+        cap.check(t, seconds)
