@@ -227,7 +227,8 @@ def jain(values):
 def measure(controls, settings, flows=1, seconds=4.0, omit=2.0, seed=1, far=None):
     """Runs bulk flows under every control at once; what each got. far: half of them see more delay.
 
-    {control: {goodput_mbps, retrans_percent, queue_p50_ms, queue_p95_ms, jain}}
+    {control: {goodput_mbps, retrans_percent, queue_p50_ms, queue_p95_ms, jain, late_ms}}, the last the
+    emulator's worst lateness, by which the whole line is to be judged.
     """
     with Pairs(controls, settings, seed, far) as pairs:
         running = {c: [pairs.flow(c, bool(far) and n >= flows / 2) for n in range(flows)]
@@ -258,7 +259,8 @@ def _result(first, last, link, took):
             "retrans_percent": round(100 * again / sent, 4) if sent else 0.0,
             "queue_p50_ms": round(link["queue_delay_us"]["p50"] / 1000, 3),
             "queue_p95_ms": round(link["queue_delay_us"]["p95"] / 1000, 3),
-            "jain": round(jain(got), 4)}
+            "jain": round(jain(got), 4),
+            "late_ms": round(link["lateness_us"]["max"] / 1000, 3)}
 
 
 def wait_free(name, timeout=5.0):
