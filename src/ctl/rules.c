@@ -55,6 +55,10 @@ static int finish(struct ctl *ctl, struct rules_report *report, int err)
 
 	json_array_foreach(report->warnings, i, warning)
 		fprintf(stderr, "edgepepctl: warning: %s\n", json_string_value(warning));
+	if (err && report->bad_conf) {
+		(void)ctl_fail(ctl, "%s: %s", ctl->conf_path, report->error);
+		return CTL_EXIT_USAGE;
+	}
 	if (err)
 		return ctl_fail(ctl, "%s", report->error);
 	if (!ctl->json)

@@ -186,7 +186,8 @@ int rules_sysctl_write(const char *name, const char *value);
 struct rules_report {
 	json_t *warnings; /* array of strings */
 	bool families[RULES_FAMILY_COUNT_];
-	bool sets; /* in: ip sets may be used; out: they are */
+	bool sets;     /* in: ip sets may be used; out: they are */
+	bool bad_conf; /* what @error says is to be mended in the configuration */
 	char error[RULES_ERROR_SIZE];
 };
 

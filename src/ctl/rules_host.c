@@ -124,6 +124,7 @@ static int check_interface(const char *key, const char *name, struct rules_repor
 		"%s: there is no interface '%s' on this host: create it first, or correct the name"
 		" ('ip -brief link' lists them)",
 		key, name);
+	report->bad_conf = true;
 	return -ENODEV;
 }
 
