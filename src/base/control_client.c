@@ -2,6 +2,8 @@
 /* One deadline covers connect, send and receive, so that a stuck daemon never blocks a caller. */
 #include "base/control_client.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -15,10 +17,7 @@
 
 static long now_ms(void)
 {
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000L + ts.tv_nsec / 1000000L;
+	return (long)(pep_clock_mono_ns() / 1000000u);
 }
 
 int pep_control_path(const char *run_dir, char *path, size_t size)

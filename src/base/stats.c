@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/stats_layout.h"
 
@@ -30,14 +30,6 @@ struct pep_stats {
 	uint32_t *free_slots; /* all workers' stacks in one piece */
 	struct pep_stats_worker workers[PEP_CONF_MAX_WORKERS];
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /*
  * Creates the file, sized and readable by the group, under a name that no reader looks for. The
@@ -82,8 +74,8 @@ static void fill_header(struct stats_header *h, const struct pep_stats_params *p
 	h->flows_per_worker = params->flows_per_worker;
 	h->closed_per_worker = PEP_STATS_CLOSED_PER_WORKER;
 	h->size = size;
-	h->start_real_ns = now_ns(CLOCK_REALTIME);
-	h->start_mono_ns = now_ns(CLOCK_MONOTONIC);
+	h->start_real_ns = pep_clock_ns(CLOCK_REALTIME);
+	h->start_mono_ns = pep_clock_mono_ns();
 	h->pid = (uint32_t)getpid();
 	snprintf(h->program_version, sizeof(h->program_version), "%s",
 		 params->version ? params->version : "");
@@ -219,13 +211,13 @@ void pep_stats_heartbeat(struct pep_stats *stats)
 {
 	struct pep_stats_main *m = &stats->header->main;
 
-	pep_stats_word_set(&m->cpu_ns, now_ns(CLOCK_PROCESS_CPUTIME_ID));
+	pep_stats_word_set(&m->cpu_ns, pep_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 	pep_stats_word_set(&m->resident_bytes, resident_bytes(stats->statm_fd));
 	for (int level = 0; level < PEP_LOG_LEVEL_COUNT_; level++)
 		pep_stats_word_set(&m->log_messages[level],
 				   pep_log_count((enum pep_log_level)level));
-	pep_stats_word_set(&m->heartbeat_real_ns, now_ns(CLOCK_REALTIME));
-	pep_stats_word_set(&m->heartbeat_mono_ns, now_ns(CLOCK_MONOTONIC));
+	pep_stats_word_set(&m->heartbeat_real_ns, pep_clock_ns(CLOCK_REALTIME));
+	pep_stats_word_set(&m->heartbeat_mono_ns, pep_clock_mono_ns());
 }
 
 void pep_stats_set_state(struct pep_stats *stats, enum pep_stats_state state)
@@ -241,7 +233,7 @@ void pep_stats_set_config(struct pep_stats *stats, uint64_t generation, uint64_t
 	pep_stats_word_set(&m->config_generation, generation);
 	pep_stats_word_set(&m->max_flows, max_flows);
 	pep_stats_word_set(&m->memory_limit_bytes, memory_limit_bytes);
-	pep_stats_word_set(&m->config_loaded_real_ns, now_ns(CLOCK_REALTIME));
+	pep_stats_word_set(&m->config_loaded_real_ns, pep_clock_ns(CLOCK_REALTIME));
 	pep_stats_word_set(&m->config_failed, 0);
 }
 

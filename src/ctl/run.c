@@ -4,6 +4,8 @@
 
 #include "ctl/run.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -36,10 +37,7 @@ struct job {
 
 static long now_ms(void)
 {
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000L + ts.tv_nsec / 1000000L;
+	return (long)(pep_clock_mono_ns() / 1000000u);
 }
 
 /* Administrators often lack the sbin folders in PATH, and cron always does. */

@@ -3,24 +3,16 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/stats_json.h"
 #include "ctl/ask.h"
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 void segment_refresh(struct segment *segment)
 {
 	pep_stats_read_info(segment->reader, &segment->info);
-	segment->now_real_ns = clock_ns(CLOCK_REALTIME);
-	segment->now_mono_ns = clock_ns(CLOCK_MONOTONIC);
+	segment->now_real_ns = pep_clock_ns(CLOCK_REALTIME);
+	segment->now_mono_ns = pep_clock_mono_ns();
 }
 
 int segment_try(const char *path, struct segment *ret)

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "base/stats_json.h"
 #include "config.h"
@@ -30,14 +30,6 @@ struct pep_api {
 	uint64_t render_ns, start_ns;
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 int pep_api_new(struct pep_view *view, struct pep_api **ret)
 {
 	struct pep_api *api = calloc(1, sizeof(*api));
@@ -45,7 +37,7 @@ int pep_api_new(struct pep_view *view, struct pep_api **ret)
 	if (!api)
 		return -ENOMEM;
 	api->view = view;
-	api->start_ns = now_ns();
+	api->start_ns = pep_clock_mono_ns();
 	*ret = api;
 	return 0;
 }
@@ -114,12 +106,12 @@ static struct pep_page *render_metrics(struct pep_api *api, enum pep_metrics_for
 
 void pep_api_tick(struct pep_api *api)
 {
-	uint64_t start = now_ns();
+	uint64_t start = pep_clock_mono_ns();
 
 	pep_view_tick(api->view);
 	forget(api);
 	forget_metrics(api);
-	api->render_ns = now_ns() - start;
+	api->render_ns = pep_clock_mono_ns() - start;
 }
 
 static struct pep_page *get_metrics(struct pep_api *api, const struct pep_http_request *request)
@@ -165,8 +157,8 @@ static struct pep_page *get_status(struct pep_api *api)
 			       "ready", unready == NULL, "reason", unready, "time",
 			       (double)pep_view_time_ns(api->view) / 1e9, "daemon", daemon,
 			       "monitor", "version", PACKAGE_VERSION, "uptime_seconds",
-			       (double)(now_ns() - api->start_ns) / 1e9, "render_seconds",
-			       (double)api->render_ns / 1e9));
+			       (double)(pep_clock_mono_ns() - api->start_ns) / 1e9,
+			       "render_seconds", (double)api->render_ns / 1e9));
 }
 
 static struct pep_page *get_segments(struct pep_api *api, const struct pep_query *query)

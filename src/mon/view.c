@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/stats_json.h"
 
@@ -28,14 +28,6 @@ struct pep_view {
 	uint64_t real_ns;                    /* of the last tick */
 	uint64_t read_mono_ns, read_real_ns; /* when the totals were read */
 };
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int pep_view_new(const char *path, struct pep_view **ret)
 {
@@ -147,12 +139,12 @@ static void take_picture(struct pep_view *view, uint64_t mono_ns)
 
 void pep_view_tick(struct pep_view *view)
 {
-	uint64_t mono_ns = now_ns(CLOCK_MONOTONIC);
+	uint64_t mono_ns = pep_clock_mono_ns();
 	bool was_up = view->up;
 	char was[sizeof(view->unready)];
 
 	memcpy(was, view->unready, sizeof(was));
-	view->real_ns = now_ns(CLOCK_REALTIME);
+	view->real_ns = pep_clock_ns(CLOCK_REALTIME);
 	follow(view);
 	view->up = false;
 	if (view->reader) {
@@ -178,18 +170,18 @@ bool pep_view_changed(struct pep_view *view)
 	if (!view->reader || pep_stats_replaced(view->reader))
 		return view->up || view->reader;
 	pep_stats_read_info(view->reader, &view->info);
-	up = pep_stats_alive(&view->info, now_ns(CLOCK_MONOTONIC));
+	up = pep_stats_alive(&view->info, pep_clock_mono_ns());
 	return up != view->up || view->info.state != state;
 }
 
 bool pep_view_refresh(struct pep_view *view)
 {
-	uint64_t mono_ns = now_ns(CLOCK_MONOTONIC);
+	uint64_t mono_ns = pep_clock_mono_ns();
 
 	if (!view->up || mono_ns - view->read_mono_ns < PEP_VIEW_FRESH_NS)
 		return false;
 	pep_stats_read_info(view->reader, &view->info);
-	read_totals(view, mono_ns, now_ns(CLOCK_REALTIME));
+	read_totals(view, mono_ns, pep_clock_ns(CLOCK_REALTIME));
 	return true;
 }
 

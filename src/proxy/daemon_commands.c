@@ -2,6 +2,7 @@
 /* What the control socket can ask of the daemon. */
 #include "proxy/daemon_internal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "proxy/control.h"
@@ -10,16 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* -- status ---------------------------------------------------------------------------------------
  */
@@ -172,7 +164,7 @@ static void run_status(struct pep_control_request *request, int argc, char **arg
 	reply = json_pack(
 		"{s:s, s:s, s:i, s:f, s:i, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "version",
 		PACKAGE_VERSION, "state", state_name(daemon), "pid", (int)getpid(),
-		"uptime_seconds", (double)(now_ns() - daemon->start_ns) / 1e9, "workers",
+		"uptime_seconds", (double)(pep_clock_mono_ns() - daemon->start_ns) / 1e9, "workers",
 		(int)daemon->n_workers, "accept",
 		conf->accept == PEP_ACCEPT_EARLY ? "early" : "verified", "source",
 		conf->source == PEP_SOURCE_CLIENT ? "client" : "gateway", "config_file",
@@ -235,7 +227,8 @@ static void run_drain(struct pep_control_request *request, int argc, char **argv
 		}
 	}
 	daemon->draining = true;
-	daemon->drain_deadline_ns = argc == 1 ? now_ns() + (uint64_t)seconds * 1000000000u : 0;
+	daemon->drain_deadline_ns =
+		argc == 1 ? pep_clock_mono_ns() + (uint64_t)seconds * 1000000000u : 0;
 	set_intake(request, daemon);
 }
 

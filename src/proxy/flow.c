@@ -3,21 +3,18 @@
  */
 #include "proxy/flow_internal.h"
 
+#include "base/clock.h"
 #include "proxy/probation.h"
 #include "proxy/recent.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define SAMPLE_INTERVAL_NS 950000000u
 
 uint64_t flow_now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return pep_clock_mono_ns();
 }
 
 int pep_flows_new(const struct pep_flows_params *params, struct pep_flows **ret)
