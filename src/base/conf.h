@@ -161,9 +161,21 @@ struct pep_conf {
  */
 int pep_conf_load(const char *path, FILE *errors, struct pep_conf **ret);
 
+/** Room for messages about a file: more than that is cut. */
+#define PEP_CONF_ERRORS_SIZE 4096
+
 /**
- * The same for @length bytes of @text, without drop-ins; @name stands for the file in messages and
- * must outlive the call. Safe for any bytes.
+ * The same in a child process, so that neither a lack of memory in the parser's library nor a file
+ * that never comes does any harm; with what edgepepd requires (below) when @for_daemon. @errors
+ * gets the messages, cut to @size, when the result is not 0; -ENOMEM and -ETIMEDOUT are possible
+ * too. One thread at a time.
+ */
+int pep_conf_load_apart(const char *path, bool for_daemon, char *errors, size_t size,
+			struct pep_conf **ret);
+
+/**
+ * As pep_conf_load for @length bytes of @text, without drop-ins; @name stands for the file in
+ * messages and must outlive the call. Safe for any bytes.
  */
 int pep_conf_parse(const char *name, const char *text, size_t length, FILE *errors,
 		   struct pep_conf **ret);

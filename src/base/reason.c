@@ -34,6 +34,7 @@ static const char *const bypass_names[PEP_BYPASS_COUNT_] = {
 	[PEP_BYPASS_PROBATION] = "probation",
 	[PEP_BYPASS_DRAIN] = "drain",
 	[PEP_BYPASS_OPERATOR] = "operator",
+	[PEP_BYPASS_STALLED] = "stalled",
 };
 
 static const char *const refuse_names[PEP_REFUSE_COUNT_] = {

@@ -38,6 +38,7 @@ enum pep_bypass {
 	PEP_BYPASS_PROBATION, /* the prefix keeps failing */
 	PEP_BYPASS_DRAIN,
 	PEP_BYPASS_OPERATOR, /* bypass on */
+	PEP_BYPASS_STALLED,  /* its worker stood still */
 	PEP_BYPASS_COUNT_,
 };
 

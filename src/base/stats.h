@@ -22,7 +22,7 @@
 #include "base/reason.h"
 
 #define PEP_STATS_FILE        "stats" /* in the run-dir */
-#define PEP_STATS_VERSION     1u      /* of the layout; any change of it counts */
+#define PEP_STATS_VERSION     2u      /* of the layout; any change of it counts */
 #define PEP_STATS_MAX_CLASSES 64
 #define PEP_STATS_MAX_CCAS    16
 #define PEP_STATS_NAME_SIZE   PEP_CONF_NAME_SIZE
@@ -327,6 +327,13 @@ static inline void pep_stats_gauge_add(struct pep_stats_worker *w, enum pep_gaug
 static inline void pep_stats_bypassed(struct pep_stats_worker *w, enum pep_bypass reason)
 {
 	pep_stats_word_add(&w->block->bypassed[reason], 1);
+}
+
+/** SYNs that went end to end while the worker itself could not look at them. */
+static inline void pep_stats_stalled(struct pep_stats_worker *w, uint64_t syns)
+{
+	pep_stats_word_add(&w->block->counters[PEP_COUNTER_SYNS], syns);
+	pep_stats_word_add(&w->block->bypassed[PEP_BYPASS_STALLED], syns);
 }
 
 static inline void pep_stats_refused(struct pep_stats_worker *w, enum pep_refuse reason)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proxy/daemon_internal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "proxy/beliefs.h"
 #include "proxy/clients.h"
 #include "proxy/control.h"
+#include "proxy/guard.h"
 #include "proxy/local_addrs.h"
 #include "proxy/notify.h"
 
@@ -14,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A worker that hangs is ended within STALL + HEARTBEAT + the unit's WatchdogSec: below 2 s. */
@@ -22,14 +23,6 @@
 #define WORKER_STALL_NS 250000000u  /* a loop turns each 50 ms */
 #define STALL_TOLD_NS   1000000000u /* a busy machine makes shorter ones that are no news */
 #define WATCH_SECONDS   5           /* how often local addresses and controls are looked at again */
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* -- questions to all workers ---------------------------------------------------------------------
  */
@@ -71,6 +64,8 @@ static void on_answer(evutil_socket_t fd, short what, void *data)
 	while (pep_worker_take_answer(w->worker, &mail) == 0) {
 		struct question *q = mail.context;
 
+		if (!q) /* nobody waits for this answer */
+			continue;
 		if (mail.result == 0)
 			q->best = 0;
 		else if (q->best == -ENOENT)
@@ -151,21 +146,15 @@ static void on_conf_taken(struct pep_daemon *daemon, int result, void *user)
 
 int daemon_reload(struct pep_daemon *daemon, struct pep_conf **ret_before, char errors[512])
 {
-	FILE *out = fmemopen(errors, 512, "w");
 	struct pep_conf *conf = NULL, *copy = NULL;
 	struct pep_mail mail = {.type = PEP_MAIL_CONF};
 	int err;
 
-	errors[0] = '\0';
-	err = out ? pep_conf_load(daemon->conf_path, out, &conf) : -ENOMEM;
-	if (!err)
-		err = pep_conf_require_interfaces(conf, daemon->conf_path, out);
-	if (!err)
-		err = pep_conf_require_descriptors(conf, daemon->conf_path, out);
-	if (out)
-		fclose(out);
-	if (!err)
-		err = pep_conf_new(&copy);
+	err = pep_conf_load_apart(daemon->conf_path, true, errors, 512, &conf);
+	if (!err) {
+		copy = malloc(sizeof(*copy));
+		err = copy ? 0 : -ENOMEM;
+	}
 	if (err) {
 		pep_stats_set_config_failed(daemon->stats);
 		pep_conf_free(conf);
@@ -199,7 +188,7 @@ int daemon_reload(struct pep_daemon *daemon, struct pep_conf **ret_before, char 
 static void end_of_drain(struct pep_daemon *daemon)
 {
 	uint64_t flows = daemon_flows(daemon, NULL);
-	bool late = daemon->drain_deadline_ns && now_ns() >= daemon->drain_deadline_ns;
+	bool late = daemon->drain_deadline_ns && pep_clock_mono_ns() >= daemon->drain_deadline_ns;
 
 	if (flows > 0 && !late)
 		return;
@@ -210,7 +199,7 @@ static void end_of_drain(struct pep_daemon *daemon)
 /* A worker whose loop stands still keeps its queue and listener: only its end opens the path. */
 static bool all_workers_turn(struct pep_daemon *daemon)
 {
-	uint64_t now = now_ns();
+	uint64_t now = pep_clock_mono_ns();
 
 	for (unsigned int i = 0; i < daemon->n_workers; i++) {
 		uint64_t tick = pep_worker_last_tick_ns(daemon->workers[i].worker);
@@ -242,30 +231,32 @@ static void on_heartbeat(evutil_socket_t fd, short what, void *data)
 		end_of_drain(daemon);
 }
 
-static void on_addrs_taken(struct pep_daemon *daemon, int result, void *user)
-{
-	(void)daemon;
-	(void)result;
-	pep_local_addrs_free(user);
-}
-
-/* Addresses come and go; all workers get the new set, the old one is freed when all have it. */
+/* Addresses come and go. A worker that cannot take the new set now gets it the next time. */
 static void refresh_local_addrs(struct pep_daemon *daemon)
 {
-	struct pep_local_addrs *addrs, *before = daemon->local_addrs;
-	struct pep_mail mail = {.type = PEP_MAIL_LOCAL_ADDRS};
+	struct pep_local_addrs *addrs;
 
 	if (pep_local_addrs_load(&addrs) < 0)
 		return;
-	if (pep_local_addrs_equal(addrs, before)) {
-		pep_local_addrs_free(addrs);
-		return;
-	}
-	mail.pointer = addrs;
-	if (daemon_ask_all(daemon, &mail, on_addrs_taken, before) < 0)
-		pep_local_addrs_free(addrs);
-	else
+	if (pep_local_addrs_equal(addrs, daemon->local_addrs)) {
+		pep_local_addrs_unref(addrs);
+	} else {
+		pep_local_addrs_unref(daemon->local_addrs);
 		daemon->local_addrs = addrs;
+		daemon->addrs_generation++;
+	}
+	for (unsigned int i = 0; i < daemon->n_workers; i++) {
+		struct daemon_worker *w = &daemon->workers[i];
+		struct pep_mail mail = {.type = PEP_MAIL_LOCAL_ADDRS};
+
+		if (w->addrs_generation == daemon->addrs_generation)
+			continue;
+		mail.pointer = pep_local_addrs_ref(daemon->local_addrs);
+		if (pep_worker_post(w->worker, &mail) == 0)
+			w->addrs_generation = daemon->addrs_generation;
+		else
+			pep_local_addrs_unref(mail.pointer);
+	}
 }
 
 static void on_watch(evutil_socket_t fd, short what, void *data)
@@ -276,6 +267,26 @@ static void on_watch(evutil_socket_t fd, short what, void *data)
 
 	refresh_local_addrs(daemon);
 	pep_beliefs_refresh(daemon->beliefs);
+}
+
+/* Without it a hang costs new connections seconds, no more; so the daemon goes on. */
+static void on_guard_ended(evutil_socket_t fd, short what, void *data)
+{
+	struct pep_daemon *daemon = data;
+
+	(void)fd;
+	(void)what;
+	pep_error("the guard process has ended: until a restart, new connections wait when the "
+		  "daemon hangs");
+	event_free(daemon->guard_event);
+	daemon->guard_event = NULL;
+}
+
+int daemon_watch_guard(struct pep_daemon *daemon)
+{
+	daemon->guard_event = event_new(daemon->base, pep_guard_fd(daemon->guard), EV_READ,
+					on_guard_ended, daemon);
+	return daemon->guard_event && event_add(daemon->guard_event, NULL) == 0 ? 0 : -ENOMEM;
 }
 
 static void on_signal(evutil_socket_t number, short what, void *data)
@@ -340,7 +351,7 @@ int pep_daemon_new(const char *conf_path, struct pep_conf *conf, struct pep_daem
 	daemon->conf_path = conf_path;
 	daemon->conf = conf;
 	daemon->generation = 1;
-	daemon->start_ns = now_ns();
+	daemon->start_ns = pep_clock_mono_ns();
 	daemon->max_flows = conf->max_flows;
 	err = daemon_open(daemon);
 	if (err) {
@@ -388,9 +399,11 @@ void pep_daemon_free(struct pep_daemon *daemon)
 		free_event(daemon->signal_events[i]);
 	free_event(daemon->heartbeat_event);
 	free_event(daemon->watch_event);
+	free_event(daemon->guard_event);
 	if (daemon->base)
 		event_base_free(daemon->base);
-	pep_local_addrs_free(daemon->local_addrs);
+	pep_local_addrs_unref(daemon->local_addrs);
+	pep_guard_free(daemon->guard);
 	pep_clients_free(daemon->clients);
 	pep_beliefs_free(daemon->beliefs);
 	pep_stats_destroy(daemon->stats);

@@ -16,13 +16,14 @@ struct event;
 struct event_base;
 struct pep_beliefs;
 struct pep_clients;
-
+struct pep_guard;
 struct pep_local_addrs;
 struct pep_stats;
 
 struct daemon_worker {
 	struct pep_worker *worker;
 	struct event *answer_event;
+	uint64_t addrs_generation; /* of the local addresses that it was given */
 	struct pep_daemon *daemon;
 };
 
@@ -36,6 +37,9 @@ struct pep_daemon {
 	struct pep_beliefs *beliefs;
 	struct pep_clients *clients;
 	struct pep_local_addrs *local_addrs;
+	uint64_t addrs_generation;
+	struct pep_guard *guard;
+	struct event *guard_event;
 	struct pep_control *control;
 	struct event *heartbeat_event, *watch_event, *signal_events[3];
 	struct daemon_worker workers[PEP_CONF_MAX_WORKERS];
@@ -66,6 +70,9 @@ int daemon_open(struct pep_daemon *daemon);
 
 /** Signals, timers and the workers' answers. */
 int daemon_open_events(struct pep_daemon *daemon);
+
+/** Looks out for the end of the guard. Returns 0 or -ENOMEM. */
+int daemon_watch_guard(struct pep_daemon *daemon);
 
 /** Flows in any state, all workers. */
 uint64_t daemon_flows(const struct pep_daemon *daemon, uint64_t *ret_pending);

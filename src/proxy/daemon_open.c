@@ -7,6 +7,7 @@
 #include "proxy/beliefs.h"
 #include "proxy/clients.h"
 #include "proxy/control.h"
+#include "proxy/guard.h"
 #include "proxy/local_addrs.h"
 #include "proxy/privileges.h"
 
@@ -71,6 +72,7 @@ static int open_workers(struct pep_daemon *daemon)
 		.stats = daemon->stats,
 		.beliefs = daemon->beliefs,
 		.clients = daemon->clients,
+		.guard = daemon->guard,
 		.local_addrs = daemon->local_addrs,
 		.max_flows = (daemon->max_flows + conf->workers - 1) / conf->workers,
 		.memory_bytes = conf->relay.memory_bytes / conf->workers,
@@ -155,6 +157,26 @@ static int drop_privileges(const struct identity *id)
 	return err;
 }
 
+/* Where nothing may pass without the daemon there is nothing for a guard to do. */
+static int start_guard(struct pep_daemon *daemon)
+{
+	struct pep_guard_params params = {
+		.n_queues = daemon->n_workers,
+		.first_queue = daemon->conf->steering.first_queue,
+		.mark_mask = daemon->conf->steering.mark_mask,
+	};
+	int err;
+
+	for (unsigned int i = 0; i < daemon->n_workers; i++)
+		params.fds[i] = pep_worker_queue_fd(daemon->workers[i].worker);
+	err = pep_guard_start(daemon->guard, &params);
+	if (!err)
+		err = daemon_watch_guard(daemon);
+	if (err)
+		pep_error("cannot start the guard process: %s", strerror(-err));
+	return err;
+}
+
 int daemon_open(struct pep_daemon *daemon)
 {
 	struct identity id;
@@ -179,11 +201,15 @@ int daemon_open(struct pep_daemon *daemon)
 	if (!err)
 		err = pep_local_addrs_load(&daemon->local_addrs);
 	if (!err)
+		err = pep_guard_new(&daemon->guard);
+	if (!err)
 		err = open_workers(daemon);
 	if (!err)
 		err = daemon_open_events(daemon);
 	if (!err)
 		err = drop_privileges(&id);
+	if (!err && daemon->conf->fail == PEP_FAIL_OPEN)
+		err = start_guard(daemon);
 	for (unsigned int i = 0; !err && i < daemon->n_workers; i++)
 		err = pep_worker_start(daemon->workers[i].worker);
 	return err;

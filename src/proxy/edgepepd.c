@@ -62,6 +62,7 @@ static int run(const char *path, struct pep_conf *conf)
 int main(int argc, char **argv)
 {
 	const char *path = PEP_CONF_FILE;
+	char errors[PEP_CONF_ERRORS_SIZE];
 	bool check = false, dump = false;
 	struct pep_conf *conf;
 	int option, err;
@@ -85,20 +86,13 @@ int main(int argc, char **argv)
 	}
 	if (optind < argc)
 		return pep_usage_error(&usage, "unexpected argument '%s'", argv[optind]);
-	err = pep_conf_load(path, stderr, &conf);
-	if (err == -ENOMEM) {
-		fprintf(stderr, "edgepepd: out of memory\n");
-		return EXIT_FAILURE;
+	err = pep_conf_load_apart(path, !dump, errors, sizeof(errors), &conf);
+	if (err) {
+		fputs(errors, stderr);
+		return err == -ENOMEM || err == -EAGAIN ? EXIT_FAILURE : PEP_EXIT_USAGE;
 	}
-	if (err)
-		return PEP_EXIT_USAGE;
 	if (dump)
 		pep_conf_dump(conf, stdout);
-	if (!dump && (pep_conf_require_interfaces(conf, path, stderr) < 0 ||
-		      pep_conf_require_descriptors(conf, path, stderr) < 0)) {
-		pep_conf_free(conf);
-		return PEP_EXIT_USAGE;
-	}
 	if (check || dump) {
 		if (check)
 			printf("%s: good\n", path);

@@ -294,6 +294,11 @@ void pep_gate_free(struct pep_gate *gate)
 	free(gate);
 }
 
+int pep_gate_fd(const struct pep_gate *gate)
+{
+	return mnl_socket_get_fd(gate->socket);
+}
+
 void pep_gate_get_counters(const struct pep_gate *gate, struct pep_gate_counters *ret)
 {
 	*ret = gate->counters;

@@ -67,6 +67,9 @@ void pep_gate_mark(struct pep_gate *gate, const struct pep_gate_ticket *ticket,
 		   enum pep_mark_kind kind);
 void pep_gate_drop(struct pep_gate *gate, const struct pep_gate_ticket *ticket);
 
+/** The netlink socket that the queue is bound to; stays the gate's. */
+int pep_gate_fd(const struct pep_gate *gate);
+
 void pep_gate_get_counters(const struct pep_gate *gate, struct pep_gate_counters *ret);
 
 #endif

@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct pep_local_addrs {
+	_Atomic unsigned int references;
 	size_t n;
 	struct in6_addr addr[]; /* sorted */
 };
@@ -33,6 +35,7 @@ int pep_local_addrs_load(struct pep_local_addrs **ret)
 		freeifaddrs(list);
 		return -ENOMEM;
 	}
+	atomic_init(&addrs->references, 1);
 	for (struct ifaddrs *i = list; i; i = i->ifa_next) {
 		struct sockaddr_storage sa = {0};
 		uint16_t port;
@@ -52,9 +55,16 @@ int pep_local_addrs_load(struct pep_local_addrs **ret)
 	return 0;
 }
 
-void pep_local_addrs_free(struct pep_local_addrs *addrs)
+struct pep_local_addrs *pep_local_addrs_ref(struct pep_local_addrs *addrs)
 {
-	free(addrs);
+	atomic_fetch_add(&addrs->references, 1);
+	return addrs;
+}
+
+void pep_local_addrs_unref(struct pep_local_addrs *addrs)
+{
+	if (addrs && atomic_fetch_sub(&addrs->references, 1) == 1)
+		free(addrs);
 }
 
 bool pep_local_addrs_contains(const struct pep_local_addrs *addrs, const struct in6_addr *addr)

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Invariant: after pep_worker_start() everything in here but `mail[MAIN]` and `thread` belongs to
- * the worker's thread.
- */
-#include "proxy/worker.h"
+#include "proxy/worker_internal.h"
 
 #include "base/log.h"
-#include "proxy/gate.h"
+#include "proxy/guard.h"
 #include "proxy/local_addrs.h"
 
 #include <errno.h>
@@ -20,36 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-	MAIN,
-	WORKER
-}; /* ends of the mail socket pair */
-
 #define ACCEPT_BATCH 64
-
-struct listener {
-	int fd;
-	struct event *event;
-	bool paused; /* until the next tick: accept() cannot succeed now */
-};
-
-struct pep_worker {
-	struct pep_worker_params params;
-	struct event_base *base;
-	struct pep_policy *policy;
-	struct pep_pool *pool;
-	struct pep_flows *flows;
-	struct pep_gate *gate;
-	struct listener listeners[2]; /* IPv4, IPv6 */
-	int reserve_fd;               /* given up to be able to turn a client away */
-	int mail[2];
-	struct event *mail_event, *tick_event;
-	uint64_t next_tick_ns;
-	_Atomic uint64_t last_tick_ns; /* read by the main thread */
-	struct pep_log_limit accept_limit;
-	pthread_t thread;
-	bool running;
-};
 
 static uint64_t now_ns(void)
 {
@@ -59,7 +26,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static int open_reserve(void)
+int worker_open_reserve(void)
 {
 	return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
@@ -76,7 +43,7 @@ static bool turn_away(struct pep_worker *w, int listener)
 	fd = accept4(listener, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC);
 	if (fd >= 0)
 		pep_flows_on_turned_away(w->flows, fd, &peer);
-	w->reserve_fd = open_reserve();
+	w->reserve_fd = worker_open_reserve();
 	return fd >= 0;
 }
 
@@ -99,7 +66,7 @@ static void on_accept_failure(struct pep_worker *w, struct listener *l, int erro
 			    w->params.index, suppressed);
 }
 
-static void on_acceptable(evutil_socket_t fd, short what, void *data)
+void worker_on_acceptable(evutil_socket_t fd, short what, void *data)
 {
 	struct pep_worker *w = data;
 	struct listener *l = &w->listeners[fd == w->listeners[0].fd ? 0 : 1];
@@ -130,21 +97,21 @@ static void resume_listeners(struct pep_worker *w)
 	}
 }
 
-static void on_syn(void *context, const struct pep_gate_ticket *ticket, const struct pep_syn *syn)
+void worker_on_syn(void *context, const struct pep_gate_ticket *ticket, const struct pep_syn *syn)
 {
 	struct pep_worker *w = context;
 
 	pep_flows_on_syn(w->flows, ticket, syn);
 }
 
-static void on_synack(void *context, const struct pep_syn *synack)
+void worker_on_synack(void *context, const struct pep_syn *synack)
 {
 	struct pep_worker *w = context;
 
 	pep_flows_on_synack(w->flows, synack);
 }
 
-static void on_malformed(void *context, int error)
+void worker_on_malformed(void *context, int error)
 {
 	struct pep_worker *w = context;
 
@@ -152,17 +119,18 @@ static void on_malformed(void *context, int error)
 	pep_flows_on_malformed(w->flows);
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *data)
+void worker_on_tick(evutil_socket_t fd, short what, void *data)
 {
 	struct pep_worker *w = data;
+	struct pep_stats_worker *stats = pep_stats_worker(w->params.stats, w->params.index);
 	uint64_t now = now_ns();
 
 	(void)fd;
 	(void)what;
 	if (w->next_tick_ns && now > w->next_tick_ns)
-		pep_stats_observe(pep_stats_worker(w->params.stats, w->params.index),
-				  PEP_HISTOGRAM_LOOP_LAG, now - w->next_tick_ns);
+		pep_stats_observe(stats, PEP_HISTOGRAM_LOOP_LAG, now - w->next_tick_ns);
 	atomic_store_explicit(&w->last_tick_ns, now, memory_order_relaxed);
+	pep_stats_stalled(stats, pep_guard_tick(w->params.guard, w->params.index, now));
 	w->next_tick_ns = now + PEP_FLOWS_TICK_MS * 1000000u;
 	pep_flows_tick(w->flows);
 	pep_gate_flush(w->gate);
@@ -196,15 +164,12 @@ static void handle_mail(struct pep_worker *w, struct pep_mail *mail)
 	case PEP_MAIL_CONF:
 		mail->result = take_conf(w, mail->pointer);
 		break;
-	case PEP_MAIL_LOCAL_ADDRS: {
-		const struct pep_local_addrs *before = w->params.local_addrs;
-
-		w->params.local_addrs = mail->pointer;
+	case PEP_MAIL_LOCAL_ADDRS:
 		pep_flows_set_local_addrs(w->flows, mail->pointer);
-		mail->pointer = (void *)(uintptr_t)before;
+		pep_local_addrs_unref(w->params.local_addrs);
+		w->params.local_addrs = mail->pointer;
 		mail->result = 0;
 		break;
-	}
 	case PEP_MAIL_INTAKE:
 		pep_flows_set_intake(w->flows, (enum pep_intake)mail->value);
 		mail->result = 0;
@@ -214,10 +179,10 @@ static void handle_mail(struct pep_worker *w, struct pep_mail *mail)
 		break;
 	}
 	/* The main thread posts no more than it takes answers for: this cannot block for long. */
-	(void)send(w->mail[WORKER], mail, sizeof(*mail), MSG_NOSIGNAL);
+	(void)send(w->mail[WORKER_MAIL_OWN], mail, sizeof(*mail), MSG_NOSIGNAL);
 }
 
-static void on_mail(evutil_socket_t fd, short what, void *data)
+void worker_on_mail(evutil_socket_t fd, short what, void *data)
 {
 	struct pep_worker *w = data;
 	struct pep_mail mail;
@@ -228,179 +193,6 @@ static void on_mail(evutil_socket_t fd, short what, void *data)
 		handle_mail(w, &mail);
 	if (n == 0) /* the main thread hung up: it could not even post the end */
 		event_base_loopbreak(w->base);
-}
-
-static int open_listener(struct pep_worker *w, int which, char error[256])
-{
-	const struct pep_conf *conf = w->params.conf;
-	int family = which == 0 ? AF_INET : AF_INET6;
-	uint16_t port = (uint16_t)(conf->steering.first_port + w->params.index);
-	uint32_t mark =
-		pep_mark_make(conf->steering.mark_mask, PEP_MARK_KIND_WIRELESS, w->params.index);
-	const char *step = "";
-	int err;
-
-	/* The backlog takes every SYN that may be pending: SYN cookies never come into play. */
-	err = pep_leg_listen(family, port,
-			     &pep_policy_default(w->policy)->leg[PEP_SEGMENT_WIRELESS], mark,
-			     (int)conf->max_pending * 2, &w->listeners[which].fd, &step);
-	if (family == AF_INET6 && (err == -EAFNOSUPPORT || err == -EADDRNOTAVAIL)) {
-		if (w->params.index == 0)
-			pep_notice("IPv6 is disabled on this host, splitting IPv4 only");
-		return 0;
-	}
-	if (err == -EADDRINUSE)
-		snprintf(error, 256,
-			 "port %u on %s is taken: end the other process or change "
-			 "'steering { first-port }'",
-			 port, family == AF_INET ? "127.0.0.1" : "::1");
-	else if (err)
-		snprintf(error, 256, "cannot open the transparent listener: %s: %s", step,
-			 strerror(-err));
-	if (err)
-		return err;
-	w->listeners[which].event =
-		event_new(w->base, w->listeners[which].fd, EV_READ | EV_PERSIST, on_acceptable, w);
-	if (!w->listeners[which].event || event_add(w->listeners[which].event, NULL) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-static int open_gate(struct pep_worker *w, char error[256])
-{
-	const struct pep_conf *conf = w->params.conf;
-	struct pep_gate_params params = {
-		.queue = (uint16_t)(conf->steering.first_queue + w->params.index),
-		.mark_mask = conf->steering.mark_mask,
-		.worker = w->params.index,
-		.max_length = conf->max_pending + 1024,
-	};
-	struct pep_gate_handler handler = {
-		.on_syn = on_syn,
-		.on_synack = on_synack,
-		.on_malformed = on_malformed,
-		.context = w,
-	};
-	int err = pep_gate_new(w->base, &params, &handler, &w->gate);
-
-	if (err == -EPERM)
-		snprintf(error, 256,
-			 "cannot bind NFQUEUE %u: CAP_NET_ADMIN is missing (AmbientCapabilities="
-			 "CAP_NET_ADMIN in the unit, or start as root)",
-			 params.queue);
-	else if (err == -EBUSY)
-		snprintf(error, 256,
-			 "NFQUEUE %u is taken: end the other process or change "
-			 "'steering { first-queue }'",
-			 params.queue);
-	else if (err)
-		snprintf(error, 256,
-			 "cannot bind NFQUEUE %u: %s (is nfnetlink_queue in this kernel?)",
-			 params.queue, strerror(-err));
-	if (!err)
-		pep_flows_set_gate(w->flows, w->gate);
-	return err;
-}
-
-static int open_mail(struct pep_worker *w)
-{
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, w->mail) < 0)
-		return -errno;
-	if (evutil_make_socket_nonblocking(w->mail[MAIN]) < 0)
-		return -errno;
-	w->mail_event = event_new(w->base, w->mail[WORKER], EV_READ | EV_PERSIST, on_mail, w);
-	if (!w->mail_event || event_add(w->mail_event, NULL) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-static int open_ticks(struct pep_worker *w)
-{
-	struct timeval tv = {.tv_usec = PEP_FLOWS_TICK_MS * 1000};
-
-	w->tick_event = event_new(w->base, -1, EV_PERSIST, on_tick, w);
-	if (!w->tick_event || event_add(w->tick_event, &tv) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-static int open_base(struct event_base **ret)
-{
-	struct event_config *config = event_config_new();
-
-	if (!config)
-		return -ENOMEM;
-	/* A worker's base is touched by its thread only; edge triggering needs epoll. */
-	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
-	event_config_require_features(config, EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE);
-	*ret = event_base_new_with_config(config);
-	event_config_free(config);
-	return *ret ? 0 : -ENOSYS;
-}
-
-static int open_memory(struct pep_worker *w)
-{
-	const struct pep_worker_params *p = &w->params;
-	struct pep_pool_params pool = {
-		.memory_bytes = p->memory_bytes,
-		.pipe_bytes = p->conf->relay.pipe_bytes,
-		.max_pipes = p->max_pipes,
-	};
-	struct pep_flows_params flows = {
-		.base = w->base,
-		.stats = p->stats,
-		.beliefs = p->beliefs,
-		.clients = p->clients,
-		.worker = p->index,
-		.max_flows = p->max_flows,
-	};
-	int err = pep_policy_new(p->conf, p->stats, &w->policy);
-
-	if (!err)
-		err = pep_pool_new(&pool, &w->pool);
-	if (err)
-		return err;
-	flows.policy = w->policy;
-	flows.pool = w->pool;
-	err = pep_flows_new(&flows, &w->flows);
-	if (!err)
-		pep_flows_set_local_addrs(w->flows, p->local_addrs);
-	return err;
-}
-
-int pep_worker_new(const struct pep_worker_params *params, char error[256], struct pep_worker **ret)
-{
-	struct pep_worker *w = calloc(1, sizeof(*w));
-	int err;
-
-	if (!w)
-		return -ENOMEM;
-	w->params = *params;
-	w->mail[MAIN] = w->mail[WORKER] = w->listeners[0].fd = w->listeners[1].fd = -1;
-	w->reserve_fd = open_reserve();
-	error[0] = '\0';
-
-	err = open_base(&w->base);
-	if (!err)
-		err = open_memory(w);
-	if (!err)
-		err = open_mail(w);
-	if (!err)
-		err = open_ticks(w);
-	for (int i = 0; !err && i < 2; i++)
-		err = open_listener(w, i, error);
-	if (!err)
-		err = open_gate(w, error);
-	if (err) {
-		if (!error[0])
-			snprintf(error, 256, "cannot set up worker %u: %s", params->index,
-				 strerror(-err));
-		pep_worker_free(w);
-		return err;
-	}
-	w->params.conf = NULL;
-	*ret = w;
-	return 0;
 }
 
 static void *run(void *data)
@@ -415,6 +207,7 @@ static void *run(void *data)
 	pep_flows_set_gate(w->flows, NULL);
 	pep_gate_free(w->gate);
 	w->gate = NULL;
+	pep_guard_leave(w->params.guard, w->params.index);
 	pep_flows_free(w->flows);
 	w->flows = NULL;
 	return NULL;
@@ -422,11 +215,13 @@ static void *run(void *data)
 
 int pep_worker_start(struct pep_worker *w)
 {
+	uint64_t now = now_ns();
 	sigset_t all, before;
 	char name[16];
 	int err;
 
-	atomic_store_explicit(&w->last_tick_ns, now_ns(), memory_order_relaxed);
+	atomic_store_explicit(&w->last_tick_ns, now, memory_order_relaxed);
+	(void)pep_guard_tick(w->params.guard, w->params.index, now);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
 	err = pthread_create(&w->thread, NULL, run, w);
@@ -452,7 +247,7 @@ void pep_worker_free(struct pep_worker *w)
 	if (!w)
 		return;
 	if (w->running) {
-		shutdown(w->mail[MAIN], SHUT_RDWR);
+		shutdown(w->mail[WORKER_MAIL_MAIN], SHUT_RDWR);
 		pthread_join(w->thread, NULL);
 	}
 	for (int i = 0; i < 2; i++)
@@ -470,6 +265,7 @@ void pep_worker_free(struct pep_worker *w)
 		close(w->reserve_fd);
 	pep_pool_free(w->pool);
 	pep_policy_unref(w->policy);
+	pep_local_addrs_unref(w->params.local_addrs);
 	if (w->base)
 		event_base_free(w->base);
 	free(w);
@@ -482,18 +278,24 @@ uint64_t pep_worker_last_tick_ns(const struct pep_worker *w)
 
 int pep_worker_post(struct pep_worker *w, const struct pep_mail *mail)
 {
-	return send(w->mail[MAIN], mail, sizeof(*mail), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno
-											 : 0;
+	return send(w->mail[WORKER_MAIL_MAIN], mail, sizeof(*mail), MSG_NOSIGNAL | MSG_DONTWAIT) < 0
+		       ? -errno
+		       : 0;
+}
+
+int pep_worker_queue_fd(const struct pep_worker *w)
+{
+	return pep_gate_fd(w->gate);
 }
 
 int pep_worker_answer_fd(const struct pep_worker *w)
 {
-	return w->mail[MAIN];
+	return w->mail[WORKER_MAIL_MAIN];
 }
 
 int pep_worker_take_answer(struct pep_worker *w, struct pep_mail *ret)
 {
-	ssize_t n = recv(w->mail[MAIN], ret, sizeof(*ret), MSG_DONTWAIT);
+	ssize_t n = recv(w->mail[WORKER_MAIL_MAIN], ret, sizeof(*ret), MSG_DONTWAIT);
 
 	return n == (ssize_t)sizeof(*ret) ? 0 : -EAGAIN;
 }

@@ -14,6 +14,7 @@
 
 struct pep_beliefs;
 struct pep_clients;
+struct pep_guard;
 struct pep_local_addrs;
 struct pep_stats;
 struct pep_worker;
@@ -21,19 +22,20 @@ struct pep_worker;
 struct pep_worker_params {
 	unsigned int index;
 	const struct pep_conf *conf; /* read during pep_worker_new only */
-	struct pep_stats *stats;     /* borrowed, like the next two */
+	struct pep_stats *stats;     /* borrowed, like the next three */
 	const struct pep_beliefs *beliefs;
 	struct pep_clients *clients;
-	const struct pep_local_addrs *local_addrs;
-	uint32_t max_flows; /* this worker's share, like the next two */
+	struct pep_guard *guard;
+	struct pep_local_addrs *local_addrs; /* a reference is taken */
+	uint32_t max_flows;                  /* this worker's share, like the next two */
 	uint64_t memory_bytes;
 	uint32_t max_pipes;
 };
 
 enum pep_mail_type {
 	PEP_MAIL_CONF,        /* pointer: struct pep_conf, the sender's again when answered */
-	PEP_MAIL_LOCAL_ADDRS, /* pointer: struct pep_local_addrs in force from now on; the answer's
-			       * pointer is the one before, the receiver's again */
+	PEP_MAIL_LOCAL_ADDRS, /* pointer: struct pep_local_addrs in force from now on, with a
+			       * reference for the worker */
 	PEP_MAIL_INTAKE,      /* value: enum pep_intake */
 	PEP_MAIL_KILL,        /* value: flow id; result 0 or -ENOENT */
 };
@@ -68,6 +70,9 @@ uint64_t pep_worker_last_tick_ns(const struct pep_worker *worker);
 
 /** Sends @mail. Returns 0, or -EAGAIN when too many are unanswered. */
 int pep_worker_post(struct pep_worker *worker, const struct pep_mail *mail);
+
+/** The socket of the worker's netfilter queue, for the guard. */
+int pep_worker_queue_fd(const struct pep_worker *worker);
 
 /** Readable when answers wait. */
 int pep_worker_answer_fd(const struct pep_worker *worker);

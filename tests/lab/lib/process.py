@@ -55,3 +55,18 @@ def threads(pid):
         with open(f"/proc/{pid}/task/{task}/comm", encoding="ascii") as text:
             found[text.read().strip()] = int(task)
     return found
+
+
+def child(pid):
+    """The only child of a process."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as text:
+        (found,) = text.read().split()
+    return int(found)
+
+
+def alive(pid):
+    """Whether a process runs, or is stopped; one that nobody has waited for yet does not."""
+    try:
+        return not status(pid)["State"].startswith(("Z", "X"))
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -29,6 +29,7 @@ class Supervisor:
         os.chmod(self.path, 0o666)
         self.ready = self.killed_at = self.last = None
         self.keepalives = 0
+        self.longest_gap = 0.0      # between two messages, since watch()
         self._pid = None
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -41,13 +42,17 @@ class Supervisor:
                 f"WATCHDOG_USEC={round(WATCHDOG_SECONDS * 1e6)}"]
 
     def watch(self, pid):
-        self.killed_at, self.last, self._pid = None, time.monotonic(), pid
+        self.killed_at, self.last, self.longest_gap = None, time.monotonic(), 0.0
+        self._pid = pid
 
     def _run(self):
         while not self._end.is_set():
             if select.select([self.sock], [], [], 0.02)[0]:
                 text = self.sock.recv(4096).decode()
-                self.last = time.monotonic()
+                now = time.monotonic()
+                if self._pid:
+                    self.longest_gap = max(self.longest_gap, now - self.last)
+                self.last = now
                 self.ready = self.ready or "READY=1" in text
                 self.keepalives += "WATCHDOG=1" in text
             elif (self._pid and not self.killed_at

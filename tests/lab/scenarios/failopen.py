@@ -3,12 +3,14 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
 from lib import peer, scenario, wait_until
 from lib.flowtest import FAMILIES, short_links
-from lib.process import threads
+from lib.process import alive as process_alive, child, threads
 from lib.supervise import Supervisor, hang_thread, reap_thread
 from lib.transfer import BOTH, PUSH, REQUEST, Plan, Transfers, describe, verdicts
 
@@ -18,10 +20,10 @@ _KINDS = (BOTH, REQUEST, PUSH)
 _NO_LOSS = 0.9
 
 
-def _works(lab, listener):
+def _works(lab, listener, **options):
     """A new connection with a byte each way; the seconds it took."""
     began = time.monotonic()
-    client, server = peer.pair(lab.ue, listener)
+    client, server = peer.pair(lab.ue, listener, **options)
     with client, server:
         client.send(b"a")
         server.receive(1)
@@ -44,11 +46,10 @@ def kill(t):
             wait_until(lambda: proxy.counters()["split"] >= 2, 3, "both were split")
             os.kill(proxy.process.pid, signal.SIGKILL)
             died = time.monotonic()
-            # The kernel drops what is in the queue when it closes it, some milliseconds later: the
-            # client of such a SYN has to send it again.
-            proxy.process.wait()
+            # Its SYN waits in the queue of the dying process: the guard lets it go.
             _works(lab, listener)
             took.append(time.monotonic() - died)
+            proxy.process.wait()
             for name, end in zip(("client", "server"), cut):
                 t.equal(f"kill {number}: the {name} of a cut flow sees", end.receive()[1],
                         "ECONNRESET")
@@ -62,8 +63,8 @@ def kill(t):
             listener.close()
 
 
-@scenario("failopen-hang", "stopped, main thread hangs, a worker hangs: keepalives end, the watchdog "
-                           "kills, new connections work within 2 s")
+@scenario("failopen-hang", "stopped, main thread hangs, a worker hangs: connections begun at once work "
+                           "before the watchdog kills, and after it")
 def hang(t):
     def stop_all(pid):
         os.kill(pid, signal.SIGSTOP)
@@ -80,9 +81,9 @@ def hang(t):
     with Supervisor() as supervisor, t.lab(**short_links()) as lab, \
             peer.Listener(lab.srv, 4) as listener:
         proxy = lab.start_proxy(wrapper=supervisor.wrapper)
-        t.check("READY was told", supervisor.ready)
-        for name, stop in (("SIGSTOP", stop_all), ("main thread", stop_main),
-                           ("worker", stop_worker)):
+        wait_until(lambda: supervisor.ready, 5, "READY is told")
+        for name, stop, ports in (("SIGSTOP", stop_all, 5000), ("main thread", stop_main, 6000),
+                                  ("worker", stop_worker, 7000)):
             with t.group(name):
                 pid = proxy.process.pid
                 supervisor.watch(pid)
@@ -91,6 +92,17 @@ def hang(t):
                 _works(lab, listener)
                 stop(pid)
                 hung = time.monotonic()
+                # The worker follows from the client's port: both have some of these.
+                begun = [_works(lab, listener, source_port=port)
+                         for port in range(ports, ports + 512, 64)]
+                worst = max(begun)
+                t.data[f"{name}: begun in the hang, seconds"] = [round(s, 3) for s in begun]
+                if name != "main thread":
+                    t.check("the log names the worker", "worker 1 stands still, new connections go "
+                            "end to end" in proxy.log(), proxy.log_tail())
+                t.check("before the watchdog's time", not supervisor.killed_at)
+                t.target(f"hang ({name}): the slowest connection begun in it", worst, "s", "<=",
+                         _NO_LOSS)
                 wait_until(lambda: supervisor.killed_at, 10, "the watchdog kills")
                 t.data[f"{name}: kill after seconds"] = round(supervisor.killed_at - hung, 3)
                 while hung_worker:
@@ -106,6 +118,67 @@ def hang(t):
                 split = proxy.counters()["split"]
                 _works(lab, listener)
                 wait_until(lambda: proxy.counters()["split"] == split + 1, 3, "split again")
+
+
+def _moves(ends):
+    octets = peer.data(50000)
+    return peer.exchange(*ends, octets)[0] == octets
+
+
+@scenario("failopen-busy", "a short stop and a busy machine: no flow is cut, nobody is killed, and what "
+                           "the guard let through is counted")
+def busy(t):
+    with Supervisor() as supervisor, t.lab(**short_links()) as lab, \
+            peer.Listener(lab.srv, 4) as listener:
+        proxy = lab.start_proxy(wrapper=supervisor.wrapper)
+        pid = proxy.process.pid
+        supervisor.watch(pid)
+        before = peer.pair(lab.ue, listener)
+        wait_until(lambda: proxy.counters()["split"] == 1, 3, "it is split")
+        with t.group("stopped for less than the watchdog's time"):
+            os.kill(pid, signal.SIGSTOP)
+            took = _works(lab, listener)
+            os.kill(pid, signal.SIGCONT)
+            t.target("a connection begun in the stop", took, "s", "<=", _NO_LOSS)
+            t.check("a flow from before goes on", _moves(before))
+            wait_until(lambda: proxy.counters()["bypassed"]["stalled"] == 1, 3,
+                       "the guard's SYN is counted")
+            _works(lab, listener)
+            wait_until(lambda: proxy.counters()["split"] == 2, 3, "the next one is split")
+        with t.group("more work than processors"):
+            hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                    for _ in range(2 * os.cpu_count())]
+            try:
+                supervisor.watch(pid)
+                slowest = max(_works(lab, listener) for _ in range(60))
+            finally:
+                for hog in hogs:
+                    hog.kill()
+                    hog.wait()
+            t.data["busy"] = {"slowest connection": round(slowest, 3),
+                              "longest gap between keepalives": round(supervisor.longest_gap, 3),
+                              "let through by the guard":
+                                  proxy.counters()["bypassed"]["stalled"] - 1}
+            t.check("not killed", supervisor.killed_at is None and proxy.alive())
+            t.check("a flow from before goes on", _moves(before))
+        with t.group("the guard itself"):
+            guard = child(pid)
+            os.kill(guard, signal.SIGTERM)
+            t.check("it ends with the daemon only", process_alive(guard))
+            os.kill(guard, signal.SIGKILL)
+            wait_until(lambda: "the guard process has ended" in proxy.log(), 3, "it is missed")
+            split = proxy.counters()["split"]
+            _works(lab, listener)
+            wait_until(lambda: proxy.counters()["split"] > split, 3, "the daemon goes on")
+            proxy.stop_daemon()
+            proxy.start_daemon()
+            guard = child(proxy.process.pid)
+            os.kill(guard, signal.SIGSTOP)
+            proxy.kill_daemon()
+            wait_until(lambda: not process_alive(guard), 3, "a stopped guard ends with the daemon")
+            t.check("and nothing waits for it", _works(lab, listener) < _NO_LOSS)
+        for end in before:
+            end.close()
 
 
 @scenario("failopen-time-wait", "after the kill, direct connections on 4-tuples that the proxy had: all "

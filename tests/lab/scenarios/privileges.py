@@ -10,7 +10,7 @@ import subprocess
 
 from lib import paths, peer, scenario, wait_until
 from lib.flowtest import short_links
-from lib.process import status, threads
+from lib.process import child, status, threads
 from lib.proxy import GROUP, USER
 
 _NET_ADMIN, _NET_RAW = 1 << 12, 1 << 13
@@ -47,6 +47,17 @@ def privileges(t):
                                     ("CapInh", 0), ("CapAmb", 0)):
                     t.equal(field, int(found[field], 16), want)
                 t.equal("NoNewPrivs", found["NoNewPrivs"], "1")
+
+        with t.group("guard process"):
+            guard = child(pid)
+            found = status(guard)
+            t.equal("user ids", found["Uid"].split(), [str(uid)] * 4)
+            for field, want in (("CapPrm", _NET_ADMIN), ("CapEff", _NET_ADMIN), ("CapBnd", 0),
+                                ("CapInh", 0), ("CapAmb", 0)):
+                t.equal(field, int(found[field], 16), want)
+            t.equal("NoNewPrivs", found["NoNewPrivs"], "1")
+            # stdin, stdout, stderr, its end of the pair, the daemon, two queues
+            t.equal("descriptors", len(os.listdir(f"/proc/{guard}/fd")), 7)
 
         with t.group("run-dir"):
             control = os.stat(os.path.join(proxy.run_dir, "control.sock"))

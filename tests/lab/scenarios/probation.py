@@ -39,7 +39,7 @@ def probation(t):
     with t.lab(**short_links()) as lab:
         lab.srv.ip(["addr add 10.5.0.1/32 dev lo", "addr add fd00:5::1/128 dev lo nodad"])
         lab.core.ip(["route add 10.5.0.0/24 via 10.4.0.2", "route add fd00:5::/64 via fd00:4::2"])
-        proxy = lab.start_proxy(conf={"connect-timeout": "2s", "workers": 1})
+        proxy = lab.start_proxy(conf={"connect-timeout": "1500ms", "workers": 1})
         _dislike_gateway(lab)
         for family in FAMILIES:
             with t.group(f"IPv{family}"), peer.Listener(lab.srv, family) as listener:
