@@ -5,6 +5,7 @@
  */
 #include "proxy/guard.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mark.h"
 
@@ -25,7 +26,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LOOK_MS      50
@@ -53,14 +53,6 @@ struct watch {
 	struct pep_log_limit told[PEP_CONF_MAX_WORKERS];
 	struct pollfd polled[2 + PEP_CONF_MAX_WORKERS]; /* life, the daemon, queues */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* -- the daemon's side ----------------------------------------------------------------------------
  */
@@ -188,7 +180,7 @@ static void stand_in(struct watch *w, unsigned int queue, uint64_t now, uint64_t
 
 static void look_at_workers(struct watch *w)
 {
-	uint64_t now = now_ns();
+	uint64_t now = pep_clock_mono_ns();
 	bool late = now - w->looked_ns > 2 * LOOK_MS * 1000000u;
 
 	/* The whole machine stood still or is busy, and the workers no less than we. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proxy/worker_internal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "proxy/guard.h"
 #include "proxy/local_addrs.h"
@@ -17,14 +18,6 @@
 #include <unistd.h>
 
 #define ACCEPT_BATCH 64
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 int worker_open_reserve(void)
 {
@@ -59,7 +52,7 @@ static void on_accept_failure(struct pep_worker *w, struct listener *l, int erro
 		event_del(l->event);
 		l->paused = true;
 	}
-	if (pep_log_limit_ok(&w->accept_limit, now_ns() / 1000000u, 10000, &suppressed))
+	if (pep_log_limit_ok(&w->accept_limit, pep_clock_mono_ns() / 1000000u, 10000, &suppressed))
 		pep_warning("cannot accept a client (%s)%s, worker=%u suppressed=%u",
 			    strerror(error),
 			    out_of_descriptors ? ": raise LimitNOFILE or lower max-flows" : "",
@@ -123,7 +116,7 @@ void worker_on_tick(evutil_socket_t fd, short what, void *data)
 {
 	struct pep_worker *w = data;
 	struct pep_stats_worker *stats = pep_stats_worker(w->params.stats, w->params.index);
-	uint64_t now = now_ns();
+	uint64_t now = pep_clock_mono_ns();
 
 	(void)fd;
 	(void)what;
@@ -215,7 +208,7 @@ static void *run(void *data)
 
 int pep_worker_start(struct pep_worker *w)
 {
-	uint64_t now = now_ns();
+	uint64_t now = pep_clock_mono_ns();
 	sigset_t all, before;
 	char name[16];
 	int err;
