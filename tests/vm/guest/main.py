@@ -350,7 +350,7 @@ def main():
     world = World()
     server = Server(world.srv)
     clean = rules_now()
-    within = (0.1 * SLOW, 2 + 0.1 * SLOW)       # of a kill, of a hang
+    within = (0.1 * SLOW, 2)        # of a kill, of a hang
     steps = [("controls", controls, ()), ("traffic", traffic, (world, server)),
              ("legs", legs, (world, server)), ("privileges", privileges, ()),
              ("doctor", doctor, ()), ("monitor", monitor, ()),
