@@ -20,6 +20,9 @@
 #ifndef PEP_NAME
 #error "PEP_NAME names the congestion control"
 #endif
+#ifndef PEP_PARAMS
+#error "PEP_PARAMS is the member of struct pep_cca_config that holds its parameters"
+#endif
 #define PEP_STRING_(x) #x
 #define PEP_STRING(x)  PEP_STRING_(x)
 
@@ -34,7 +37,13 @@ struct {
 	__type(value, struct pep_cc_flow);
 } pep_cc_state SEC(".maps");
 
-extern const volatile struct pep_cca_config pep_config;
+const volatile struct pep_cca_config pep_config SEC(PEP_CCA_CONFIG_SECTION) = {
+	.magic = PEP_CCA_MAGIC,
+	.layout = PEP_CCA_LAYOUT,
+	.kind = PEP_KIND,
+	.set_app_limited = 1,
+	PEP_PARAMS = PEP_DEFAULTS,
+};
 
 /*
  * Parameters through a pointer the compiler cannot see through: it must not fold the defaults in.
@@ -124,20 +133,41 @@ static __always_inline void pep_need_pacing(struct sock *sk)
 		sk->sk_pacing_status = PEP_SK_PACING_NEEDED;
 }
 
-/** State made anew for @kind; NULL without memory. */
-static __always_inline struct pep_cc_flow *pep_flow_new(struct sock *sk, struct pep_cc_sock *s,
-							__u8 kind)
+/* -- what each control brings; @flow may be NULL where that is said -- */
+
+static __always_inline void pep_control_init(struct pep_cc_flow *flow, const struct pep_cc_sock *s,
+					     struct pep_cc_out *out);
+static __always_inline void pep_control_ack(struct pep_cc_flow *flow, const struct pep_cc_sock *s,
+					    const struct pep_cc_rate *r, struct pep_cc_out *out);
+/* @flow: or NULL */
+static __always_inline __u32 pep_control_ssthresh(struct pep_cc_flow *flow,
+						  const struct pep_cc_sock *s);
+static __always_inline __u32 pep_control_undo_cwnd(struct pep_cc_flow *flow,
+						   const struct pep_cc_sock *s);
+/* A timeout: state Loss begins. */
+static __always_inline void pep_control_lost(struct pep_cc_flow *flow, const struct pep_cc_sock *s);
+
+/* -- programs of every control -- */
+
+/** State made anew and written to the socket; NULL without memory. */
+static __always_inline struct pep_cc_flow *pep_flow_start(struct sock *sk)
 {
 	struct pep_cc_flow *flow;
+	struct pep_cc_sock s;
+	struct pep_cc_out out;
 
 	flow = bpf_sk_storage_get(&pep_cc_state, sk, 0, PEP_BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow)
 		return NULL;
-	s->random = bpf_get_prandom_u32();
+	pep_read_sock(&s, sk);
+	pep_cc_out_init(&out, &s);
+	s.random = bpf_get_prandom_u32();
 	flow->layout = PEP_CCA_LAYOUT;
-	flow->mss_bytes = s->mss_bytes;
+	flow->mss_bytes = s.mss_bytes;
 	flow->estimate = 0;
-	flow->kind = kind;
+	flow->kind = PEP_KIND;
+	pep_control_init(flow, &s, &out);
+	pep_write_sock(sk, &s, &out);
 	return flow;
 }
 
@@ -148,6 +178,88 @@ static __always_inline struct pep_cc_flow *pep_flow_new(struct sock *sk, struct 
 #else
 #define PEP_CONG_CONTROL(fn) BPF_PROG(fn, struct sock *sk, const struct rate_sample *rs)
 #endif
+
+PEP_PROG(init)
+void BPF_PROG(pep_init, struct sock *sk)
+{
+	pep_flow_start(sk);
+	pep_need_pacing(sk);
+}
+
+PEP_PROG(release)
+void BPF_PROG(pep_release, struct sock *sk)
+{
+	bpf_sk_storage_delete(&pep_cc_state, sk);
+}
+
+PEP_PROG(cong_control)
+void PEP_CONG_CONTROL(pep_cong_control)
+{
+	struct pep_cc_flow *flow = pep_flow(sk);
+	struct pep_cc_rate r;
+	struct pep_cc_sock s;
+	struct pep_cc_out out;
+
+	if (!flow) {
+		flow = pep_flow_start(sk);
+		if (!flow)
+			return;
+	}
+	pep_read_sock(&s, sk);
+	pep_read_rate(&r, rs);
+	pep_cc_out_init(&out, &s);
+	flow->mss_bytes = s.mss_bytes;
+	pep_control_ack(flow, &s, &r, &out);
+	pep_write_sock(sk, &s, &out);
+}
+
+PEP_PROG(ssthresh)
+__u32 BPF_PROG(pep_ssthresh, struct sock *sk)
+{
+	struct pep_cc_sock s;
+
+	pep_read_sock(&s, sk);
+	return pep_control_ssthresh(pep_flow(sk), &s);
+}
+
+PEP_PROG(undo_cwnd)
+__u32 BPF_PROG(pep_undo_cwnd, struct sock *sk)
+{
+	struct pep_cc_flow *flow = pep_flow(sk);
+	struct pep_cc_sock s;
+
+	pep_read_sock(&s, sk);
+	return flow ? pep_control_undo_cwnd(flow, &s) : s.cwnd;
+}
+
+PEP_PROG(set_state)
+void BPF_PROG(pep_set_state, struct sock *sk, __u8 state)
+{
+	struct pep_cc_flow *flow;
+	struct pep_cc_sock s;
+
+	if (state != PEP_CA_LOSS)
+		return;
+	flow = pep_flow(sk);
+	if (!flow)
+		return;
+	pep_read_sock(&s, sk);
+	pep_control_lost(flow, &s);
+}
+
+PEP_PROG(sndbuf_expand)
+__u32 BPF_PROG(pep_sndbuf_expand, struct sock *sk)
+{
+	return PEP_SNDBUF_EXPAND;
+}
+
+/* What every control puts into its struct tcp_congestion_ops. */
+#define PEP_OPS                                                                           \
+	.init = (void *)pep_init, .release = (void *)pep_release,                         \
+	.ssthresh = (void *)pep_ssthresh, .undo_cwnd = (void *)pep_undo_cwnd,             \
+	.cong_control = (void *)pep_cong_control, .set_state = (void *)pep_set_state,     \
+	.sndbuf_expand = (void *)pep_sndbuf_expand, .flags = PEP_TCP_CONG_NON_RESTRICTED, \
+	.name = PEP_STRING(PEP_NAME)
 
 #ifdef PEP_TX_START
 #define PEP_TX_START_PROG(fn) BPF_PROG(fn, struct sock *sk)
