@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #define LOOK_MS      50
+#define STALL_LOOKS  (PEP_GUARD_STALL_MS / LOOK_MS)
 #define PACKET_BYTES 1024
 #define ROUND        1024 /* SYNs of one queue before the others are looked at */
 #define LEFT         0    /* a tick of the past: the worker has left */
@@ -50,6 +51,8 @@ struct watch {
 	struct shared *shared;
 	const struct pep_guard_params *params;
 	uint64_t looked_ns;
+	uint64_t tick_ns[PEP_CONF_MAX_WORKERS];   /* as last seen */
+	unsigned int looks[PEP_CONF_MAX_WORKERS]; /* since it changed */
 	struct pep_log_limit told[PEP_CONF_MAX_WORKERS];
 	struct pollfd polled[2 + PEP_CONF_MAX_WORKERS]; /* life, the daemon, queues */
 };
@@ -178,19 +181,26 @@ static void stand_in(struct watch *w, unsigned int queue, uint64_t now, uint64_t
 			    queue, (unsigned long long)((now - tick) / 1000000u));
 }
 
+/*
+ * Time is counted in looks of our own: when the whole machine stands still, or is slow, the workers
+ * may be as late as we are.
+ */
 static void look_at_workers(struct watch *w)
 {
 	uint64_t now = pep_clock_mono_ns();
-	bool late = now - w->looked_ns > 2 * LOOK_MS * 1000000u;
+	bool counts = now - w->looked_ns >= LOOK_MS * 1000000u;
 
-	/* The whole machine stood still or is busy, and the workers no less than we. */
-	w->looked_ns = now;
-	if (late)
-		return;
+	if (counts)
+		w->looked_ns = now;
 	for (unsigned int i = 0; i < w->params->n_queues; i++) {
 		uint64_t tick = atomic_load_explicit(&w->shared[i].tick_ns, memory_order_relaxed);
 
-		if (tick < now && now - tick > PEP_GUARD_STALL_MS * 1000000u)
+		if (tick != w->tick_ns[i])
+			w->looks[i] = 0;
+		else
+			w->looks[i] += counts;
+		w->tick_ns[i] = tick;
+		if (tick != NOT_YET && (tick == LEFT || w->looks[i] >= STALL_LOOKS))
 			stand_in(w, i, now, tick);
 		else
 			w->polled[2 + i].fd = -1;
@@ -256,7 +266,11 @@ static void guard_process(struct watch *w)
 			break;
 		look_at_workers(w);
 	}
-	/* Closed at once: what comes into a queue while the process ends would be lost with it. */
+	/*
+	 * Closed at once: what comes into a queue while the process ends would be lost with it.
+	 * What the daemon held is left to be dropped: the server knows of it by another SYN, of
+	 * ours, and the client's would meet that (measured: worse).
+	 */
 	for (unsigned int i = 0; i < w->params->n_queues; i++) {
 		last += empty(w, i);
 		close(w->params->fds[i]);
