@@ -161,6 +161,50 @@ def slow_clients(c, w):
     c.ok("within seconds", time.monotonic() - start < 8, time.monotonic() - start)
 
 
+def is_open(s):
+    """Whether the other side has not closed it."""
+    try:
+        s.setblocking(False)
+        return s.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def connection_limit(c, w):
+    """At the limit the longest waiting client makes room; when all are busy, a new one is refused."""
+    limit, ask = 128, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    refused = "edgepep_monitor_refused_connections_total"
+    before = w.metrics()[refused]
+    with contextlib.ExitStack() as stack:
+        waiting = [stack.enter_context(socket.create_connection(("127.0.0.1", w.port), timeout=10))
+                   for _ in range(limit + 50)]
+        c.equal("as many connections as the limit says", w.metrics()["edgepep_monitor_connections"], limit)
+        wait_for("the oldest to be closed", lambda: not any(is_open(s) for s in waiting[:50]))
+        c.equal("the youngest stay", sum(is_open(s) for s in waiting[60:]), limit - 10)
+        last = waiting[-1]
+        last.setblocking(True)
+        last.sendall(ask)
+        c.ok("and are served", last.recv(100).startswith(b"HTTP/1.1 200"))
+        c.equal("none was refused", w.metrics()[refused], before)
+    with contextlib.ExitStack() as stack:
+        for _ in range(limit):
+            deaf = socket.socket()
+            stack.enter_context(deaf)
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(("127.0.0.1", w.port))
+            deaf.sendall(b"GET /uPlot.iife.min.js HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+            deaf.recv(1)	# the answer has begun, and never ends
+        with socket.create_connection(("127.0.0.1", w.port), timeout=5) as s:
+            answer = None
+            with contextlib.suppress(ConnectionError):
+                answer = s.recv(100)
+            c.ok("beside busy ones a new client is refused at once", answer in (b"", None), answer)
+    wait_for("service to come back", lambda: w.get("/healthz")[0] == 200)
+    c.ok("that is counted", w.metrics()[refused] > before, w.metrics()[refused])
+
+
 def numbers(c, w):
     """The fixed daemon moves 1 MB/s down and 250 kB/s up per flow."""
     wait_for("ten seconds of samples", lambda: w.json("/api/v1/segments?seconds=10")["interval_seconds"] > 9.5, 20)
@@ -280,6 +324,7 @@ def main():
         questions(c, w)
         refusals(c, w)
         slow_clients(c, w)
+        connection_limit(c, w)
         life_and_death(c, w)
         command_line(c, w)
         c.ok("the monitor is still there", w.mon.poll() is None, w.mon.poll())
