@@ -61,7 +61,7 @@ def absent(t, variant):
         for family in FAMILIES:
             with t.group(f"IPv{family}"):
                 took = _direct_flow(t, lab, family, "direct")
-                t.check("connects at once", took < 0.5, f"{took:.3f} s")
+                t.check("connects at once", took < 0.9, f"{took:.3f} s")
                 t.equal("refused is refused", peer.connect_error(
                     lab.ue, lab.srv.addr(family), 9, family), "ECONNREFUSED")
 
@@ -99,7 +99,8 @@ def killed(t, variant):
         for family in FAMILIES:
             with t.group(f"IPv{family}"):
                 took = _direct_flow(t, lab, family, "new flow")
-                t.check("new flow connects at once", took < 0.1, f"{took:.3f} s, "
+                # A lost SYN costs a second; failopen-kill measures the time.
+                t.check("new flow connects at once", took < 0.9, f"{took:.3f} s, "
                         f"{time.monotonic() - died:.3f} s after the kill")
                 (busy_client, busy_server), (idle_client, idle_server) = cut[family]
                 for name, end in (("busy client", busy_client), ("busy server", busy_server),
@@ -128,7 +129,7 @@ def same_port_after_kill(t):
                 proxy.kill_daemon()
                 began = time.monotonic()
                 client, server = wait_until(lambda: _try_pair(lab, listener, 4747), 5)
-                t.check("the direct flow connects at once", time.monotonic() - began < 0.5,
+                t.check("the direct flow connects at once", time.monotonic() - began < 0.9,
                         f"{time.monotonic() - began:.3f} s")
                 with client, server:
                     _moves_data(t, "direct", client, server)
