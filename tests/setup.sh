@@ -11,7 +11,7 @@ SETUP_BUILD="build-essential autoconf automake pkg-config libevent-dev libmnl-de
 	libcmocka-dev clang bpftool"
 SETUP_LAB="iproute2 iptables iperf3 python3 util-linux"
 SETUP_CHECK="clang-format clang-14 libclang-rt-dev curl nginx-light ethtool procps git xz-utils
-	shellcheck mandoc qemu-system-x86 busybox-static kmod systemd chromium prometheus jq"
+	shellcheck mandoc gnuplot-nox qemu-system-x86 busybox-static kmod systemd chromium prometheus jq"
 
 setup_say() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2

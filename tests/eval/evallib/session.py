@@ -5,14 +5,17 @@ import hashlib
 import json
 import os
 import re
-import statistics
 import sys
 import time
 
 from lib import paths
 
+from . import pool
+from .figures import Value
+
 #: The emulator's own delay, 99th percentile, above which a run says little about short times.
 LATE_US = 2000
+SIZES = ("quick", "mid", "full")
 
 
 def build_id():
@@ -33,13 +36,19 @@ def note(text):
 class Session:
     """One study: what it ran, what it claims, what it plots."""
 
-    def __init__(self, name, folder, quick):
-        self.name, self.quick = name, quick
-        self.folder = folder
+    def __init__(self, name, folder, size="quick", jobs=3, traces=()):
+        self.name, self.size, self.folder = name, size, folder
+        self.jobs, self.traces = jobs, traces
         self.runs, self.claims, self.targets, self.plots, self.remarks = [], [], [], [], []
         self.began = time.monotonic()
         self._build = build_id()
         os.makedirs(os.path.join(folder, "runs"), exist_ok=True)
+
+    def pick(self, quick, mid, full):
+        """What fits the size of the evaluation."""
+        return {"quick": quick, "mid": mid, "full": full}[self.size]
+
+    # -- runs --------------------------------------------------------------------------------------
 
     def _path(self, key, settings):
         slug = re.sub(r"[^a-z0-9.]+", "-", f"{self.name}-{key}".lower()).strip("-")[:90]
@@ -47,56 +56,112 @@ class Session:
                                 ).hexdigest()[:10]
         return os.path.join(self.folder, "runs", f"{slug}-{digest}.json")
 
+    def _kept(self, key, settings):
+        try:
+            with open(self._path(key, settings), encoding="utf-8") as text:
+                kept = json.load(text)
+        except (OSError, ValueError):
+            return None
+        note(f"{self.name}: {key}: kept from before")
+        return kept
+
+    def _keep(self, key, settings, result, **more):
+        kept = {"study": self.name, "key": key, "settings": settings, "began": time.time(),
+                "seed": settings.get("seed", 1), "repeated": False, "beside": 0, **more,
+                "result": result, "late": result.get("lateness_p99_us", 0) > LATE_US}
+        path = self._path(key, settings)
+        with open(path + ".new", "w", encoding="utf-8") as out:
+            json.dump(kept, out)
+        os.rename(path + ".new", path)
+        note(f"{self.name}: {key}: {summary(result)}" + " (emulator late)" * kept["late"])
+        return kept
+
     def run(self, key, function, **settings):
-        """function(**settings), or what it gave earlier.
+        """function(**settings) alone, or what it gave earlier.
 
         Where the emulator was late, it is repeated once (not when it has to be quick) and marked.
         """
-        path = self._path(key, settings)
-        try:
-            with open(path, encoding="utf-8") as text:
-                kept = json.load(text)
-            note(f"{self.name}: {key}: kept from before")
-        except (OSError, ValueError):
-            began = time.time()
-            kept = {"study": self.name, "key": key, "settings": settings, "began": began,
-                    "seed": settings.get("seed", 1), "repeated": False}
-            kept["result"] = function(**settings)
-            if kept["result"].get("lateness_p99_us", 0) > LATE_US and not self.quick:
+        kept = self._kept(key, settings)
+        if kept is None:
+            result, again = function(**settings), False
+            if result.get("lateness_p99_us", 0) > LATE_US and self.size != "quick":
                 note(f"{self.name}: {key}: the emulator was late, once more")
-                kept["result"], kept["repeated"] = function(**settings), True
-            kept["late"] = kept["result"].get("lateness_p99_us", 0) > LATE_US
-            kept["seconds"] = round(time.time() - began, 2)
-            with open(path + ".new", "w", encoding="utf-8") as out:
-                json.dump(kept, out)
-            os.rename(path + ".new", path)
-            note(f"{self.name}: {key}: {summary(kept['result'])}"
-                 + (" (emulator late)" if kept["late"] else ""))
+                result, again = function(**settings), True
+            kept = self._keep(key, settings, result, repeated=again)
         self.runs.append(kept)
         return kept["result"]
 
-    def repeated(self, key, function, seeds, **settings):
-        """The results over several seeds."""
-        return [self.run(f"{key} seed {seed}", function, seed=seed, **settings)
-                for seed in range(1, seeds + 1)]
+    def batch(self, cells, beside=None):
+        """Results by key of light runs, several of them beside each other (as many as `jobs`).
 
-    def claim(self, text, published, ours, met, unit="", number=None):
-        """A row of the table. number: the published value to put ours in ratio with, if any."""
+        cells: {key: (function, settings)}. Those that failed or had a late emulator
+        get a second turn.
+        """
+        beside = max(1, self.jobs if beside is None else beside)
+        done = {key: self._kept(key, settings) for key, (_, settings) in cells.items()}
+        waiting = [key for key, kept in done.items() if kept is None]
+        done.update(self._turn(cells, waiting, beside, last=self.size == "quick"))
+        again = [key for key in waiting if done[key] is None]
+        done.update(self._turn(cells, again, beside, last=True, repeated=True))
+        for key in [key for key in again if done[key] is None]:
+            function, settings = cells[key]
+            done[key] = self._keep(key, settings, function(**settings), repeated=True)
+        self.runs += done.values()
+        return {key: kept["result"] for key, kept in done.items()}
+
+    def _turn(self, cells, keys, beside, last, **more):
+        """{key: what is kept} of runs beside each other; None for what needs another turn."""
+        done = {}
+        for at in range(0, len(keys), beside):
+            group = keys[at:at + beside]
+            note(f"{self.name}: {at + 1} to {at + len(group)} of {len(keys)} beside each other")
+            for key, result in zip(group, pool.together([cells[key] for key in group]),
+                                   strict=True):
+                late = result.get("lateness_p99_us", 0) > LATE_US and not last
+                if "error" in result or late:
+                    note(f"{self.name}: {key}: {result.get('error', 'the emulator was late')}; "
+                         "once more")
+                    done[key] = None
+                else:
+                    done[key] = self._keep(key, cells[key][1], result, beside=len(group), **more)
+        return done
+
+    # -- what is told ------------------------------------------------------------------------------
+
+    def claim(self, text, published, ours, low=None, high=None, unit="", number=None, met=None):
+        """A row of the table.
+
+        ours: a Value, a number or a text. low, high: what counts as reproduced (or met, if given).
+        number: the published value to put ours in ratio with. A confidence interval that reaches
+        over the bound that decides makes the verdict "unclear".
+        """
+        value = ours if isinstance(ours, Value) else Value(ours)
+        verdict = value.verdict(low, high) if met is None else "reproduced" if met else "MISSED"
         self.claims.append({
-            "study": self.name, "claim": text, "published": published,
-            "ours": round(ours, 4) if isinstance(ours, float) else ours, "unit": unit,
-            "ratio": round(ours / number, 3) if number else None,
-            "verdict": "reproduced" if met else "MISSED"})
+            "study": self.name, "claim": text, "published": published, "ours": value.rounded(),
+            "ci": value.ci, "n": value.n, "unit": unit,
+            "ratio": round(value.mean / number, 3) if number else None, "verdict": verdict})
 
     def target(self, name, value, unit, relation, bound):
-        met = {">=": value >= bound, "<=": value <= bound}[relation]
-        self.targets.append({"name": f"{self.name}: {name}", "value": round(value, 4),
+        number = float(value.mean if isinstance(value, Value) else value)
+        met = {">=": number >= bound, "<=": number <= bound}[relation]
+        self.targets.append({"name": f"{self.name}: {name}", "value": round(number, 4),
                              "unit": unit, "target": f"{relation} {bound:g}", "pass": met})
 
-    def plot(self, name, title, xlabel, ylabel, series, logx=False, logy=False):
-        """series: {label: [(x, y), ...]}."""
-        self.plots.append({"name": f"{self.name}-{name}", "title": title, "xlabel": xlabel,
-                           "ylabel": ylabel, "series": series, "logx": logx, "logy": logy})
+    def plot(self, name, title, xlabel, ylabel, series, logx=False, logy=False, ticks=None):
+        """series: {label: [(x, y), ...]}, or (x, y, half of the confidence interval).
+
+        ticks: names of x = 0, 1, ...
+        """
+        self.plots.append({"kind": "lines", "name": f"{self.name}-{name}", "title": title,
+                           "xlabel": xlabel, "ylabel": ylabel, "series": series, "logx": logx,
+                           "logy": logy, "ticks": ticks})
+
+    def heat(self, name, title, columns, rows, maps, xlabel="", ylabel=""):
+        """One coloured map a label, all in one picture. maps: {label: [[value, ...] for rows]}."""
+        self.plots.append({"kind": "heat", "name": f"{self.name}-{name}", "title": title,
+                           "xlabel": xlabel, "ylabel": ylabel, "columns": [str(c) for c in columns],
+                           "rows": [str(r) for r in rows], "series": maps})
 
     def remark(self, text):
         self.remarks.append(text)
@@ -115,15 +180,3 @@ def summary(result):
     if "controls" in result:
         return ", ".join(f"{c} {r['goodput_mbps']:.1f}" for c, r in result["controls"].items())
     return ", ".join(f"{k} {v}" for k, v in result.items() if isinstance(v, (int, float)))[:90]
-
-
-def mean(results, field="goodput_mbps"):
-    return statistics.fmean(r[field] for r in results)
-
-
-def interval(values):
-    """Half of the 95 % confidence interval of a mean (Student); 0 for a single value."""
-    student = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36}
-    if len(values) < 2:
-        return 0.0
-    return student.get(len(values), 2.0) * statistics.stdev(values) / len(values) ** 0.5

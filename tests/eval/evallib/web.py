@@ -83,17 +83,19 @@ def page(lab, seed=1, objects=40):
 
 
 def video(lab, mbps, seconds, chunk=1.0, ahead=2.0):
-    """Plays `seconds` of a video, fetching up to `ahead` seconds before; seconds it stalled.
+    """Plays `seconds` of a video, fetching up to `ahead` seconds before.
+
+    (seconds it stalled, seconds that fetching took, without the waits for a full store).
 
     Playing begins when the first chunk is there; that wait is no stall. Whoever waits for longer
     than the video lasts gives up.
     """
     client = Client(lab)
     size = int(mbps * 1e6 / 8 * chunk)
-    stalled, have, clock = 0.0, 0.0, None
+    stalled, have, clock, fetching = 0.0, 0.0, None, 0.0
     try:
         for _ in range(round(seconds / chunk)):
-            client.get(size)
+            fetching += client.get(size)
             now = time.monotonic()
             if clock is not None:
                 have -= now - clock
@@ -107,7 +109,7 @@ def video(lab, mbps, seconds, chunk=1.0, ahead=2.0):
                 have, clock = ahead, time.monotonic()
     finally:
         client.close()
-    return stalled
+    return stalled, fetching
 
 
 def interactive(lab, seconds, every=0.05, size=1000):

@@ -21,7 +21,7 @@ def eval_smoke(t):
     from evallib.session import Session
     from studies import mmwave
     with tempfile.TemporaryDirectory(prefix="edgepep-lab-") as folder:
-        s = Session("smoke", folder, quick=True)
+        s = Session("smoke", folder, "quick")
         times = {"server": "cubic", "seconds": 2.5, "omit": 1.0, "seed": 1}
         got = {mode: s.run(f"mmwave {mode}", transfer, **mmwave.links(), mode=mode, **times)
                for mode in ("e2e", "split")}
@@ -36,7 +36,7 @@ def eval_smoke(t):
         most = mean_mbps(path)
         t.check("a trace's rate bounds the goodput", 0.4 * most < lte["goodput_mbps"] < 1.3 * most,
                 f"{lte['goodput_mbps']:.1f} of {most:.1f} Mbit/s")
-        again = Session("smoke", folder, quick=True)
+        again = Session("smoke", folder, "quick")
         kept = again.run("mmwave e2e", lambda **_: t.check("a kept run is run again", False),
                          **mmwave.links(), mode="e2e", **times)
         t.equal("a finished run is kept", kept, got["e2e"])
