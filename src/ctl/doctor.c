@@ -87,7 +87,7 @@ static void examine(struct doctor *d)
 {
 	static void (*const checks[])(struct doctor *) = {
 		doctor_kernel, doctor_interfaces, doctor_sysctls, doctor_features, doctor_rules,
-		doctor_routes, doctor_firewalls,  doctor_daemon,  doctor_gate,
+		doctor_routes, doctor_firewalls,  doctor_daemon,  doctor_gate,     doctor_syn,
 	};
 
 	d->families[RULES_FAMILY_IPV4] = true;

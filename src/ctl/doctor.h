@@ -43,7 +43,11 @@ void doctor_rules(struct doctor *d);      /* loaded, complete, first */
 void doctor_routes(struct doctor *d);     /* ip rules and routes, and others before them */
 void doctor_firewalls(struct doctor *d);  /* other rule sets beside ours */
 void doctor_daemon(struct doctor *d);     /* answers, its state, limits, capabilities, counters */
-void doctor_gate(struct doctor *d);       /* SYNs reach it */
+void doctor_gate(struct doctor *d);       /* it is read, and has seen SYNs */
+void doctor_syn(struct doctor *d);        /* SYNs of our own reach it */
+
+/** Packets that the rule of the gate has seen; -1: there is none. */
+long long doctor_gate_packets(enum rules_family family);
 
 /** The rules of @conf as iptables-save prints them, from a network namespace made for that. */
 enum doctor_probe {

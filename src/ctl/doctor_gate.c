@@ -92,8 +92,8 @@ static void check_listeners(struct doctor *d)
 	}
 }
 
-/* Packets that the gate's rule has seen; iptables-save -c puts "[packets:bytes]" before a rule. */
-static long long rule_packets(enum rules_family family)
+/* iptables-save -c puts "[packets:bytes]" before a rule. */
+long long doctor_gate_packets(enum rules_family family)
 {
 	char program[32];
 	const char *const save[] = {program, "-c", "-t", "raw", NULL};
@@ -121,7 +121,7 @@ void doctor_gate(struct doctor *d)
 
 	for (int f = 0; f < RULES_FAMILY_COUNT_; f++)
 		if (d->families[f])
-			packets += rule_packets((enum rules_family)f);
+			packets += doctor_gate_packets((enum rules_family)f);
 	if (packets == 0)
 		doctor_say(d, DOCTOR_NOTE, "gate",
 			   "do clients come in through the wireless interfaces?",
