@@ -361,13 +361,13 @@ static enum pep_link_drop decide(struct pep_link *link, uint32_t bytes)
 	return PEP_LINK_DROP_NONE;
 }
 
-int pep_link_input(struct pep_link *link, uint32_t id, uint32_t bytes, uint64_t now_ns)
+int pep_link_input(struct pep_link *link, uint32_t id, uint32_t bytes, uint64_t arrival_ns)
 {
 	struct pep_link_stats *stats = &link->stats;
-	struct packet p = {.arrival_ns = now_ns, .id = id, .bytes = bytes};
+	struct packet p = {.arrival_ns = arrival_ns, .id = id, .bytes = bytes};
 	bool lost;
 
-	advance(link, now_ns);
+	advance(link, arrival_ns);
 	if (link->tail - link->head > link->ring_mask && grow(link))
 		return -ENOMEM;
 	p.drop = decide(link, bytes);
@@ -390,16 +390,17 @@ int pep_link_input(struct pep_link *link, uint32_t id, uint32_t bytes, uint64_t 
 	return 0;
 }
 
-bool pep_link_output(struct pep_link *link, uint64_t now_ns, uint32_t *ret_id, bool *ret_drop)
+bool pep_link_output(struct pep_link *link, uint64_t until_ns, uint64_t now_ns, uint32_t *ret_id,
+		     bool *ret_drop)
 {
 	struct pep_link_stats *stats = &link->stats;
 	const struct packet *p;
 
-	advance(link, now_ns);
+	advance(link, until_ns);
 	if (link->head == link->sent)
 		return false;
 	p = slot(link, link->head);
-	if (p->due_ns > now_ns)
+	if (p->due_ns > until_ns)
 		return false;
 	link->head++;
 	*ret_id = p->id;

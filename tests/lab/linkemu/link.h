@@ -102,15 +102,20 @@ void pep_link_restart(struct pep_link *link, uint64_t now_ns);
 /** Changes the link from @now_ns on; what was transmitted before stays as it was. */
 void pep_link_change(struct pep_link *link, const struct pep_link_change *change, uint64_t now_ns);
 
-/** Packet @id of @bytes came at @now_ns; times must not go back. Returns 0 or -ENOMEM (not taken).
+/**
+ * Packet @id of @bytes came at @arrival_ns. What the link did by then is settled with the first
+ * call that names a later time, so a packet told too late waits from there on. Returns 0 or -ENOMEM
+ * (not taken).
  */
-int pep_link_input(struct pep_link *link, uint32_t id, uint32_t bytes, uint64_t now_ns);
+int pep_link_input(struct pep_link *link, uint32_t id, uint32_t bytes, uint64_t arrival_ns);
 
 /**
- * The next packet whose turn has come by @now_ns: true with its number and fate, false when there
- * is none.
+ * The next packet whose turn has come by @until_ns, before which every arrival was told: true with
+ * its number and fate, false when there is none. @now_ns, not before that, is the clock, for the
+ * statistics.
  */
-bool pep_link_output(struct pep_link *link, uint64_t now_ns, uint32_t *ret_id, bool *ret_drop);
+bool pep_link_output(struct pep_link *link, uint64_t until_ns, uint64_t now_ns, uint32_t *ret_id,
+		     bool *ret_drop);
 
 /** When to call pep_link_output() next; PEP_LINK_NEVER: not before the next packet or change. */
 uint64_t pep_link_next(const struct pep_link *link);

@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,8 +38,9 @@ struct emulator {
 	bool commands, stop;
 	char line[COMMAND_SIZE];
 	size_t line_length;
-	uint64_t now_ns;
-	int err; /* of the callback below pep_nfq_read() */
+	int stamp_fd;     /* while open, the kernel stamps packets with their arrival */
+	uint64_t turn_ns; /* when this turn of the loop began to read */
+	int err;          /* of the callback below pep_nfq_read() */
 };
 
 static uint64_t clock_ns(void)
@@ -173,10 +175,14 @@ struct arrival {
 	struct pep_link *link;
 };
 
-static void on_packet(void *arg, uint32_t id, uint32_t bytes)
+/*
+ * A packet came when the kernel says, not when we got to it: on a busy machine we may be late by
+ * many milliseconds, and what came one by one in that time must not meet the buffer all at once.
+ */
+static void on_packet(void *arg, uint32_t id, uint32_t bytes, uint64_t arrival_ns)
 {
 	struct arrival *a = arg;
-	int err = pep_link_input(a->link, id, bytes, a->emu->now_ns);
+	int err = pep_link_input(a->link, id, bytes, arrival_ns);
 
 	if (err)
 		a->emu->err = err;
@@ -188,7 +194,6 @@ static int read_queue(struct emulator *emu, unsigned int i)
 	int round, n = 0;
 
 	for (round = 0; round < READ_ROUNDS; round++) {
-		emu->now_ns = clock_ns();
 		n = pep_nfq_read(emu->queues[i], on_packet, &a);
 		if (n <= 0)
 			break;
@@ -206,7 +211,7 @@ static int release(struct emulator *emu)
 	for (i = 0; i < emu->count && !err; i++) {
 		uint64_t now = clock_ns();
 
-		while (!err && pep_link_output(emu->links[i], now, &id, &drop))
+		while (!err && pep_link_output(emu->links[i], emu->turn_ns, now, &id, &drop))
 			err = pep_nfq_verdict(emu->queues[i], id, drop);
 		if (!err)
 			err = pep_nfq_flush(emu->queues[i]);
@@ -246,6 +251,7 @@ static int run(struct emulator *emu)
 		n = wait_events(emu, events);
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		emu->turn_ns = clock_ns();
 		for (i = 0; i < n && !err; i++) {
 			uint32_t source = events[i].data.u32;
 
@@ -285,6 +291,16 @@ static int open_signals(struct emulator *emu)
 	return emu->signal_fd < 0 ? -errno : watch(emu, emu->signal_fd, MAX_LINKS);
 }
 
+/* The kernel stamps packets as long as any socket asks for it; without, their age is not known. */
+static void open_stamps(struct emulator *emu)
+{
+	int on = 1;
+
+	emu->stamp_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (emu->stamp_fd >= 0)
+		(void)setsockopt(emu->stamp_fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
+}
+
 static int set_up(struct emulator *emu)
 {
 	const struct sched_param priority = {.sched_priority = 1};
@@ -303,6 +319,7 @@ static int set_up(struct emulator *emu)
 
 	emu->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	err = emu->epoll_fd < 0 ? -errno : open_signals(emu);
+	open_stamps(emu);
 	for (i = 0; i < emu->count && !err; i++) {
 		err = pep_link_new(&emu->confs[i], clock_ns(), &emu->links[i]);
 		if (err)
@@ -396,7 +413,7 @@ static int parse_options(struct emulator *emu, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static struct emulator emu = {.epoll_fd = -1, .signal_fd = -1};
+	static struct emulator emu = {.epoll_fd = -1, .signal_fd = -1, .stamp_fd = -1};
 	int err;
 
 	if (parse_options(&emu, argc, argv)) {

@@ -6,10 +6,12 @@
 #include "nfq.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <libmnl/libmnl.h>
 #include <libnetfilter_queue/libnetfilter_queue.h>
@@ -22,6 +24,7 @@
 #define COPY_BYTES    8           /* of the payload; 0 would mean all */
 #define BATCH         128         /* messages a recvmmsg() */
 #define MESSAGE_BYTES 512         /* metadata of one packet, with room to spare */
+#define AGE_MAX_US    1000000     /* older than that is a clock that was set */
 #define VERDICT_BYTES                                                                \
 	NLMSG_ALIGN(sizeof(struct nlmsghdr) + sizeof(struct nfgenmsg) + NLA_HDRLEN + \
 		    sizeof(struct nfqnl_msg_verdict_hdr))
@@ -143,6 +146,7 @@ int pep_nfq_fd(const struct pep_nfq *nfq)
 
 struct metadata {
 	uint32_t id, bytes;
+	uint64_t stamp_us; /* of CLOCK_REALTIME; 0: none */
 	bool has_id, has_bytes;
 };
 
@@ -150,6 +154,7 @@ static int metadata_attr(const struct nlattr *attr, void *arg)
 {
 	struct metadata *m = arg;
 	const struct nfqnl_msg_packet_hdr *header;
+	const struct nfqnl_msg_packet_timestamp *stamp;
 
 	switch (mnl_attr_get_type(attr)) {
 	case NFQA_PACKET_HDR:
@@ -164,6 +169,12 @@ static int metadata_attr(const struct nlattr *attr, void *arg)
 			break;
 		m->bytes = ntohl(mnl_attr_get_u32(attr));
 		m->has_bytes = true;
+		break;
+	case NFQA_TIMESTAMP:
+		if (mnl_attr_get_payload_len(attr) < sizeof(*stamp))
+			break;
+		stamp = mnl_attr_get_payload(attr);
+		m->stamp_us = be64toh(stamp->sec) * 1000000 + be64toh(stamp->usec);
 		break;
 	default:
 		break;
@@ -191,9 +202,30 @@ static bool read_packet(struct pep_nfq *nfq, const struct nlmsghdr *nlh, int len
 	return true;
 }
 
-int pep_nfq_read(struct pep_nfq *nfq, void (*packet)(void *arg, uint32_t id, uint32_t bytes),
-		 void *arg)
+struct moment {
+	uint64_t monotonic_ns, realtime_us;
+};
+
+static void read_clocks(struct moment *ret)
 {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ret->monotonic_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ret->realtime_us = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static uint64_t arrival_ns(const struct moment *now, uint64_t stamp_us)
+{
+	if (!stamp_us || now->realtime_us < stamp_us || now->realtime_us - stamp_us > AGE_MAX_US)
+		return now->monotonic_ns;
+	return now->monotonic_ns - (now->realtime_us - stamp_us) * 1000;
+}
+
+int pep_nfq_read(struct pep_nfq *nfq, pep_nfq_packet_fn packet, void *arg)
+{
+	struct moment now;
 	int n, i, count = 0;
 
 	n = recvmmsg(pep_nfq_fd(nfq), nfq->headers, BATCH, MSG_DONTWAIT, NULL);
@@ -205,13 +237,14 @@ int pep_nfq_read(struct pep_nfq *nfq, void (*packet)(void *arg, uint32_t id, uin
 		nfq->overruns++; /* the lost ones show as gaps in the numbers */
 		return 1;        /* there is more to read */
 	}
+	read_clocks(&now);
 	for (i = 0; i < n; i++) {
 		struct metadata m;
 
 		if (!read_packet(nfq, (struct nlmsghdr *)nfq->messages[i],
 				 (int)nfq->headers[i].msg_len, &m))
 			continue;
-		packet(arg, m.id, m.bytes);
+		packet(arg, m.id, m.bytes, arrival_ns(&now, m.stamp_us));
 		count++;
 	}
 	return count;

@@ -23,11 +23,16 @@ void pep_nfq_close(struct pep_nfq *nfq);
 int pep_nfq_fd(const struct pep_nfq *nfq);
 
 /**
+ * Called for each packet. @arrival_ns: when it came, of CLOCK_MONOTONIC, as far as the kernel
+ * tells; otherwise when it was read.
+ */
+typedef void (*pep_nfq_packet_fn)(void *arg, uint32_t id, uint32_t bytes, uint64_t arrival_ns);
+
+/**
  * Reads what is there and calls @packet for each; at most some hundred packets a call. Returns the
  * number of packets, 0 when there was nothing, or a negative errno.
  */
-int pep_nfq_read(struct pep_nfq *nfq, void (*packet)(void *arg, uint32_t id, uint32_t bytes),
-		 void *arg);
+int pep_nfq_read(struct pep_nfq *nfq, pep_nfq_packet_fn packet, void *arg);
 
 /**
  * Gives the verdict on packet @id. Verdicts must come in the order of the packets; they are

@@ -44,7 +44,7 @@ static uint64_t release_time(struct pep_link *link, uint32_t id, uint64_t now, b
 	uint32_t got;
 
 	for (int turn = 0; turn < 1000000; turn++) {
-		while (pep_link_output(link, now, &got, ret_drop))
+		while (pep_link_output(link, now, now, &got, ret_drop))
 			if (got == id)
 				return now;
 		if (pep_link_next(link) == PEP_LINK_NEVER)
@@ -158,12 +158,12 @@ static void order_is_kept_with_jitter(void **state)
 	(void)state;
 	for (uint32_t i = 1; i <= 2000; i++, now += 100000) {
 		pep_link_input(link, i, 200, now);
-		while (pep_link_output(link, now, &id, &drop)) {
+		while (pep_link_output(link, now, now, &id, &drop)) {
 			assert_int_equal(id, expected++);
 			out += !drop;
 		}
 	}
-	while (pep_link_output(link, now + SEC, &id, &drop)) {
+	while (pep_link_output(link, now + SEC, now + SEC, &id, &drop)) {
 		assert_int_equal(id, expected++);
 		out += !drop;
 	}
