@@ -16,7 +16,7 @@ import time
 
 from lib import Skip, paths
 from lib.link import half
-from lib.netns import Namespace, wait_until
+from lib.netns import Namespace
 
 OURS = ("pep_bbr", "pep_bbr_acd", "pep_bbr_a", "pep_bbr_d", "pep_bwe")
 KERNELS = ("cubic", "reno", "bbr")
@@ -44,11 +44,12 @@ def edgepep_cca(*words, check=True):
 
 
 def need_controls():
-    """Loads our controls; skips where the kernel cannot."""
+    """Loads our controls, of this build and with its parameters, whoever uses others; skips where the
+    kernel cannot."""
     code, probe = edgepep_cca("probe", check=False)
     if code == 3:
         raise Skip(probe["text"])
-    edgepep_cca("load")
+    edgepep_cca("load", "--replace")
 
 
 def available(names):
@@ -261,11 +262,3 @@ def _result(first, last, link, took):
             "queue_p95_ms": round(link["queue_delay_us"]["p95"] / 1000, 3),
             "jain": round(jain(got), 4),
             "late_ms": round(link["lateness_us"]["max"] / 1000, 3)}
-
-
-def wait_free(name, timeout=5.0):
-    """Waits until no socket uses a control any more: closed ones linger in the kernel for a moment."""
-    def free():
-        listed = {c["name"]: c["sockets"] for c in edgepep_cca("list")[1]["controls"]}
-        return listed.get(name, 0) == 0
-    wait_until(free, timeout, f"no socket uses {name}")
