@@ -1,27 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Means, their confidence intervals, and what they say of a bound."""
 
+import math
 import statistics
 
 _STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
 
 
-def interval(values):
+def interval(numbers):
     """Half of the 95 % confidence interval of a mean (Student); None for a single value."""
-    if len(values) < 2:
+    if len(numbers) < 2:
         return None
-    return _STUDENT.get(len(values), 2.1) * statistics.stdev(values) / len(values) ** 0.5
+    return _STUDENT.get(len(numbers), 2.1) * statistics.stdev(numbers) / len(numbers) ** 0.5
 
 
 class Value:
-    """A mean of n values with its confidence interval, or a text."""
+    """A mean of n values with its confidence interval, or a text.
 
-    def __init__(self, *values):
-        self.text = values[0] if isinstance(values[0], str) else None
-        self.n = len(values)
-        self.mean = None if self.text else statistics.fmean(values)
-        spread = None if self.text else interval(values)
-        self.ci = None if spread is None else round(spread, 4)
+    geometric: the mean and the interval of the logarithms, as fits ratios.
+    """
+
+    def __init__(self, *numbers, geometric=False):
+        self.text = numbers[0] if isinstance(numbers[0], str) else None
+        self.n = len(numbers)
+        self.mean = self.ci = None
+        if self.text:
+            return
+        if geometric and min(numbers) > 0:
+            logs = [math.log(x) for x in numbers]
+            self.mean, spread = math.exp(statistics.fmean(logs)), interval(logs)
+            ends = spread and (self.mean * math.exp(-spread), self.mean * math.exp(spread))
+        else:
+            self.mean, spread = statistics.fmean(numbers), interval(numbers)
+            ends = spread and (self.mean - spread, self.mean + spread)
+        if spread is not None:
+            self.ci = [round(x, 4) for x in ends or (self.mean, self.mean)]
+
+    def half(self):
+        """Half of the interval, for an error bar; 0 when there is none."""
+        return (self.ci[1] - self.ci[0]) / 2 if self.ci else 0
 
     def rounded(self):
         return self.text or round(self.mean, 4)
@@ -29,14 +46,14 @@ class Value:
     def verdict(self, low, high):
         """reproduced, MISSED, or unclear where the interval reaches over the bound that decides."""
         met = (low is None or self.mean >= low) and (high is None or self.mean <= high)
-        spread = self.ci or 0
-        over = any(bound is not None and abs(self.mean - bound) < spread for bound in (low, high))
+        over = self.ci and any(bound is not None and self.ci[0] < bound < self.ci[1]
+                               for bound in (low, high))
         return "unclear" if over else "reproduced" if met else "MISSED"
 
     def __str__(self):
         if self.text:
             return self.text
-        return f"{self.mean:.4g}" + (f" +- {self.ci:.2g} (n {self.n})" if self.n > 1 else "")
+        return f"{self.mean:.4g}" + (f" ({self.ci[0]:.3g} to {self.ci[1]:.3g})" if self.ci else "")
 
 
 def values(results, field="goodput_mbps"):
@@ -48,8 +65,9 @@ def mean(results, field="goodput_mbps"):
 
 
 def ratio(above, below, field="goodput_mbps"):
-    """The mean of the ratios of runs that belong together (same seed), as a Value."""
-    return Value(*(a[field] / max(b[field], 1e-6) for a, b in zip(above, below, strict=True)))
+    """The mean ratio of runs that belong together (same seed), as a Value."""
+    return Value(*(a[field] / max(b[field], 1e-6) for a, b in zip(above, below, strict=True)),
+                 geometric=True)
 
 
 def median(results, field="goodput_mbps"):
@@ -64,5 +82,5 @@ def cell(value):
 
 def ours(claim):
     """What we measured, with its confidence interval if it has one."""
-    spread = "" if claim["ci"] is None else f" +- {claim['ci']:.2g}"
+    spread = "" if claim["ci"] is None else " ({:.3g} to {:.3g})".format(*claim["ci"])
     return f"{cell(claim['ours'])}{spread} {claim['unit']}".strip()

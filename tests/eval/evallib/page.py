@@ -33,13 +33,14 @@ def _verdict(word):
 def _claims(claims):
     rows = []
     for c in claims:
-        cells = (_e(c["claim"]), _e(c["published"]), _e(ours(c).replace("+-", "±")))
+        cells = (_e(c["claim"]), _e(c["published"]), _e(ours(c)))
         rows.append(f'<tr><td>{_verdict(c["verdict"])}</td><td class=study>{_e(c["study"])}</td>'
                     + "".join(f"<td>{x}</td>" for x in cells)
                     + f'<td class=number>{c["n"]}</td>'
                     + f'<td class=number>{_e(cell(c["ratio"]))}</td></tr>')
     return ("<table><tr><th>verdict</th><th>study</th><th>claim</th><th>published</th>"
-            "<th>ours, ± 95 % CI</th><th>n</th><th>ratio</th></tr>" + "".join(rows) + "</table>")
+            "<th>ours (95 % interval)</th><th>n</th><th>ratio</th></tr>" + "".join(rows)
+            + "</table>")
 
 
 def _tiles(claims):
@@ -103,6 +104,7 @@ def page(result, studies, drawn):
     parts += [_study(s, drawn, result.get("errors", {}).get(s.name)) for s in studies]
     parts.append("<h2>How to read it</h2><p><b>unclear</b>: the 95 % confidence interval (Student) "
                  "reaches over the bound that decides. <b>n</b>: repetitions with seeds 1 to n; "
-                 "ratios are means of the ratios of runs with the same seed. <b>ratio</b>: ours "
-                 "over the published number. Repeat with <code>tests/eval/run</code>.</p>")
+                 "ratios are geometric means of the ratios of runs with the same seed. "
+                 "<b>ratio</b>: ours over the published number. Repeat with "
+                 "<code>tests/eval/run</code>.</p>")
     return "\n".join(parts) + "</html>\n"

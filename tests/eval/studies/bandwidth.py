@@ -25,7 +25,7 @@ def losses(s, seconds, omit, seeds):
         by = {c: [r[c] for r in runs] for c in CONTROLS}
         for control, points in curves.items():
             value = Value(*values(by[control]))
-            points.append((loss or 0.0005, value.mean, value.ci or 0))
+            points.append((loss or 0.0005, value.mean, value.half()))
         none = none or by
         if loss == 0.01:
             s.claim("0.01 % loss: pep_bwe keeps the rate it has without", "129 of 131 Mbit/s",
@@ -116,7 +116,7 @@ def shared(seeds, time_s):
 def study(s):
     s.remark("On single-path TCP: the study's figures are of MPTCP's LIA with two subflows, ours "
              "of one reno flow, which is more aggressive than one LIA subflow.")
-    seeds = s.pick(1, 3, 6)
+    seeds = s.pick(1, 2, 6)
     losses(s, *s.pick((3.0, 1.5), (6.0, 3.0), (15.0, 4.0)), seeds)
     cross_traffic(s, seeds)
     bursts(s, s.pick(4.0, 8.0, 20.0), seeds)

@@ -85,7 +85,7 @@ def measure(s):
     got = {}
     for place, beside in (("lte", s.jobs), ("mmwave", min(2, s.jobs))):
         cells, by = {}, {}
-        for seed in range(1, s.pick(1, {"lte": 5, "mmwave": 3}[place], 6) + 1):
+        for seed in range(1, s.pick(1, {"lte": 4, "mmwave": 2}[place], 6) + 1):
             radio, mbps = next((r, m) for n, r, m in places(s, seed) if n == place)
             for server in ("cubic", "bbr"):
                 for way in WAYS:
@@ -103,7 +103,7 @@ def compare(s, name, server, got):
     where = f"{name}, {server} server"
     for field, text, larger, unit in MEASURES:
         pairs = zip(values(split, field), values(e2e, field), strict=True)
-        gain = Value(*(a / b if larger else b / a for a, b in pairs))
+        gain = Value(*(a / b if larger else b / a for a, b in pairs), geometric=True)
         s.claim(f"{where}: {text}, split against end to end ({mean(split, field):.3g} against "
                 f"{mean(e2e, field):.3g} {unit})", "never worse by more than 3 %", gain, low=0.97,
                 unit="x better")
@@ -112,7 +112,8 @@ def compare(s, name, server, got):
     s.claim(f"{where}: video stalled, split", f"no more than end to end ({without:.2f} s)",
             mean(split, "stalled_s"), high=without + 0.05, unit="s")
     gain = Value(*(a / b for a, b in zip(values(e2e, "request_p50_ms"),
-                                         values(short, "request_p50_ms"), strict=True)))
+                                         values(short, "request_p50_ms"), strict=True)),
+                 geometric=True)
     s.claim(f"{where}: the same request with pep_bbr_d towards the UE "
             f"({mean(short, 'request_p50_ms'):.3g} ms, download {mean(short, 'download_mbps'):.3g} "
             "Mbit/s)", "never worse by more than 3 %", gain, low=0.97, unit="x better")
@@ -130,7 +131,7 @@ def study(s):
     kinds = [(n, c) for n in ("lte", "mmwave") for c in ("cubic", "bbr")]
     for field, text, _, unit in MEASURES:
         s.plot(field, text, "", unit, {
-            way: [(i, _value(got[*kind, way], field).mean, _value(got[*kind, way], field).ci or 0)
+            way: [(i, _value(got[*kind, way], field).mean, _value(got[*kind, way], field).half())
                   for i, kind in enumerate(kinds)] for way in WAYS},
                ticks=[f"{n}, {c}" for n, c in kinds])
 

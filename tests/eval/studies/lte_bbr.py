@@ -141,7 +141,7 @@ def pictures(s, cells):
 
 def _dot(numbers):
     value = Value(*numbers)
-    return value.mean, value.ci or 0
+    return value.mean, value.half()
 
 
 def moving(s, seconds, seeds):

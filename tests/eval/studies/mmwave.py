@@ -86,14 +86,14 @@ def _sweep(s, times, ends, xs, setting, fixed):
                                **links(**setting(x)), server=server, mode=mode, upload=upload,
                                **times)
             point = Value(*values(runs))
-            columns.setdefault(mode, []).append((x, point.mean, point.ci or 0))
+            columns.setdefault(mode, []).append((x, point.mean, point.half()))
         if mode == fixed:
             columns[mode] = [(x, *columns[mode][0][1:]) for x in xs]
     return columns
 
 
 def sweeps(s, times):
-    delays = s.pick((10, 300), (10, 50, 150, 300), (10, 20, 50, 80, 150, 300))
+    delays = s.pick((10, 300), (10, 80, 300), (10, 20, 50, 80, 150, 300))
     lost = s.pick((0.1, 10), (0.1, 1, 10), (0.1, 0.5, 1, 2, 5, 10))
     for ends in s.pick(ENDS[:1], ENDS[:1], ENDS):
         columns = _sweep(s, times, ends, delays, lambda ms: {"delay": f"{ms}ms"}, "wireless")
