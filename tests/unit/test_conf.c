@@ -408,6 +408,38 @@ static void an_error_in_a_dropin_names_the_dropin(void **state)
 	free(text);
 }
 
+static void a_file_read_apart_is_the_same_or_says_why_not(void **state)
+{
+	const struct files *files = *state;
+	struct pep_conf *conf = NULL, *apart = NULL;
+	char errors[PEP_CONF_ERRORS_SIZE];
+
+	file_write(files, "t.conf", every_kind);
+	assert_int_equal(pep_conf_load(files->path, stderr, &conf), 0);
+	assert_int_equal(pep_conf_load_apart(files->path, false, errors, sizeof(errors), &apart),
+			 0);
+	assert_memory_equal(conf, apart, sizeof(*conf));
+	pep_conf_free(conf);
+	pep_conf_free(apart);
+
+	apart = (void *)1;
+	file_write(files, "t.conf", "workers = none\n");
+	assert_int_equal(pep_conf_load_apart(files->path, false, errors, sizeof(errors), &apart),
+			 -EINVAL);
+	assert_contains(errors, "t.conf:1: workers");
+	file_write(files, "t.conf", "workers = 1\n");
+	assert_int_equal(pep_conf_load_apart(files->path, true, errors, sizeof(errors), &apart),
+			 -EINVAL);
+	assert_contains(errors, "wireless-interfaces");
+	/* a pipe that nobody writes to must not hold a daemon up */
+	assert_int_equal(unlink(files->path), 0);
+	assert_int_equal(mkfifo(files->path, 0600), 0);
+	assert_int_equal(pep_conf_load_apart(files->path, false, errors, sizeof(errors), &apart),
+			 -ETIMEDOUT);
+	assert_contains(errors, "t.conf: cannot be read: Connection timed out");
+	assert_ptr_equal(apart, (void *)1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -424,6 +456,8 @@ int main(void)
 						files_remove),
 		cmocka_unit_test_setup_teardown(an_error_in_a_dropin_names_the_dropin, files_make,
 						files_remove),
+		cmocka_unit_test_setup_teardown(a_file_read_apart_is_the_same_or_says_why_not,
+						files_make, files_remove),
 		/* last: it lowers the hard limit of descriptors for good */
 		cmocka_unit_test(max_flows_follows_the_limit_of_descriptors),
 	};

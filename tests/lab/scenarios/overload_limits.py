@@ -108,7 +108,8 @@ def bypass_stays(t):
             with t.group(f"IPv{family}"), peer.Listener(lab.srv, family) as listener:
                 before = proxy.counters()
                 first = peer.pair(lab.ue, listener)
-                t.equal("the first is split", proxy.counters()["split"] - before["split"], 1)
+                wait_until(lambda: proxy.counters()["split"] - before["split"] == 1, 5,
+                           "the first is split")
                 # The second's SYN passes the gateway and is lost behind it.
                 lab.emulators["core"].set("loss 100%")
                 result = {}

@@ -88,7 +88,7 @@ def readers(t):
         memory = resident(pid)
         with peer.Listener(lab.srv, 4) as listener:
             clients, servers = _attack(lab, listener)
-            t.equal("split", proxy.counters()["split"], _FLOWS)
+            wait_until(lambda: proxy.counters()["split"] == _FLOWS, 5, "all are split")
             sent = _fill_all(servers, quiet=1, limit=_FLOWS * 16 * MEGA)
             status = proxy.status()
             kernel = _socket_memory(lab.gw)
