@@ -15,6 +15,8 @@ from .figures import Value
 
 #: The emulator's own delay, 99th percentile, above which a run says little about short times.
 LATE_US = 2000
+#: How late we may read what a receiver has.
+READ_LATE_S = 0.1
 SIZES = ("quick", "mid", "full")
 
 
@@ -26,6 +28,12 @@ def build_id():
         with open(path, "rb") as program:
             digest.update(program.read())
     return digest.hexdigest()
+
+
+def was_late(result):
+    """Whether the machine was too busy for this result to be taken as it is."""
+    return (result.get("lateness_p99_us", 0) > LATE_US
+            or result.get("reader_late_s", 0) > READ_LATE_S)
 
 
 def note(text):
@@ -68,7 +76,7 @@ class Session:
     def _keep(self, key, settings, result, **more):
         kept = {"study": self.name, "key": key, "settings": settings, "began": time.time(),
                 "seed": settings.get("seed", 1), "repeated": False, "beside": 0, **more,
-                "result": result, "late": result.get("lateness_p99_us", 0) > LATE_US}
+                "result": result, "late": was_late(result)}
         path = self._path(key, settings)
         with open(path + ".new", "w", encoding="utf-8") as out:
             json.dump(kept, out)
@@ -84,7 +92,7 @@ class Session:
         kept = self._kept(key, settings)
         if kept is None:
             result, again = function(**settings), False
-            if result.get("lateness_p99_us", 0) > LATE_US and self.size != "quick":
+            if was_late(result) and self.size != "quick":
                 note(f"{self.name}: {key}: the emulator was late, once more")
                 result, again = function(**settings), True
             kept = self._keep(key, settings, result, repeated=again)
@@ -117,7 +125,7 @@ class Session:
             note(f"{self.name}: {at + 1} to {at + len(group)} of {len(keys)} beside each other")
             for key, result in zip(group, pool.together([cells[key] for key in group]),
                                    strict=True):
-                late = result.get("lateness_p99_us", 0) > LATE_US and not last
+                late = was_late(result) and not last
                 if "error" in result or late:
                     note(f"{self.name}: {key}: {result.get('error', 'the emulator was late')}; "
                          "once more")

@@ -175,9 +175,10 @@ def moving(s, seconds, seeds):
     s.claim("moving away: bbr's queueing delay (p95) over cubic's", "low",
             ratio([r["bbr"] for r in away], [r["cubic"] for r in away], "queue_p95_ms"), high=0.5,
             unit="x")
-    gaps = {c: max(longest_gap(r[c]["series"]) for r in away) for c in outs}
-    s.remark("Moving away, longest time without anything new at the UE: "
-             + ", ".join(f"{c} {gap:g} s" for c, gap in gaps.items()) + ".")
+    gaps = {c: Value(*(longest_gap(r[c]["series"]) for r in away)).mean for c in outs}
+    s.claim("moving away: longest standstill at the UE (bbr, cubic, reno; mean)",
+            "the others' time-outs", ", ".join(f"{gap:.2f}" for gap in gaps.values()),
+            met=gaps["bbr"] < 0.5 and max(gaps["cubic"], gaps["reno"]) >= 1, unit="s")
 
 
 def _paths(s, seconds, seeds):
