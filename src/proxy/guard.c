@@ -168,6 +168,20 @@ static unsigned int empty(struct watch *w, unsigned int queue)
 	return count;
 }
 
+/*
+ * A queue that is full lets packets pass (NFQA_CFG_F_FAIL_OPEN, which the gate has set), and one of
+ * length 0 is: nothing can come into it between its last look and its end, and be lost with it.
+ */
+static void shut(const struct watch *w, unsigned int queue)
+{
+	char buffer[256];
+	struct nlmsghdr *nlh =
+		nfq_nlmsg_put(buffer, NFQNL_MSG_CONFIG, w->params->first_queue + queue);
+
+	nfq_nlmsg_cfg_put_qmaxlen(nlh, 0);
+	(void)send(w->params->fds[queue], nlh, nlh->nlmsg_len, 0);
+}
+
 static void stand_in(struct watch *w, unsigned int queue, uint64_t now, uint64_t tick)
 {
 	unsigned int count = empty(w, queue);
@@ -267,13 +281,12 @@ static void guard_process(struct watch *w)
 		look_at_workers(w);
 	}
 	/*
-	 * Closed at once: what comes into a queue while the process ends would be lost with it.
 	 * What the daemon held is left to be dropped: the server knows of it by another SYN, of
 	 * ours, and the client's would meet that (measured: worse).
 	 */
 	for (unsigned int i = 0; i < w->params->n_queues; i++) {
+		shut(w, i);
 		last += empty(w, i);
-		close(w->params->fds[i]);
 	}
 	if (last > 0)
 		pep_notice("the daemon has ended, new connections that waited go end to end, "
