@@ -99,6 +99,14 @@ static void check_state(struct doctor *d)
 			(long long)number(d->status, "workers"), d->conf->workers);
 }
 
+static void check_guard(struct doctor *d)
+{
+	if (json_is_false(json_object_get(d->status, "guard")) && d->conf->fail == PEP_FAIL_OPEN)
+		doctor_say(d, DOCTOR_WARNING, "daemon", "systemctl restart edgepep",
+			   "its guard process has ended: new connections wait when the daemon "
+			   "hangs");
+}
+
 static void check_fallbacks(struct doctor *d)
 {
 	const json_t *ccas = json_object_get(d->status, "congestion_control");
@@ -182,6 +190,7 @@ void doctor_daemon(struct doctor *d)
 	}
 	pid = number(d->status, "pid");
 	check_state(d);
+	check_guard(d);
 	check_capabilities(d, pid);
 	check_descriptors(d, pid);
 	check_fallbacks(d);

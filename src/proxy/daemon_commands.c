@@ -177,6 +177,7 @@ static void run_status(struct pep_control_request *request, int argc, char **arg
 	json_object_set_new(reply, "wired_interfaces",
 			    interfaces(conf->wired_interfaces, conf->n_wired_interfaces));
 	json_object_set_new(reply, "congestion_control", controls(conf));
+	json_object_set_new(reply, "guard", json_boolean(daemon->guard_event != NULL));
 	json_object_set_new(reply, "counters", counters(daemon));
 	pep_control_ok(request, reply);
 }

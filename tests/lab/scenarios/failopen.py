@@ -167,6 +167,8 @@ def busy(t):
             t.check("it ends with the daemon only", process_alive(guard))
             os.kill(guard, signal.SIGKILL)
             wait_until(lambda: "the guard process has ended" in proxy.log(), 3, "it is missed")
+            t.check("doctor misses it", "its guard process has ended" in proxy.ctl(
+                "doctor", check=False).stdout)
             split = proxy.counters()["split"]
             _works(lab, listener)
             wait_until(lambda: proxy.counters()["split"] > split, 3, "the daemon goes on")
