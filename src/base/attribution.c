@@ -85,15 +85,20 @@ static uint32_t delta32(uint32_t before, uint32_t after)
 	return after - before; /* the kernel's counters wrap */
 }
 
-/* Data waited for the sending leg through half of the interval, or its socket never ran dry. */
+/*
+ * Data waited for the sending leg through half of the interval, or its socket never ran dry. Two
+ * looks at a socket prove that only if the kernel, too, was busy sending meanwhile: a relay that
+ * gets along slowly may have just filled it both times.
+ */
 static bool sending_leg_waits(const struct pep_attribution_input *in)
 {
 	const struct pep_stats_tcp *before = in->sending_before, *after = in->sending_after;
+	uint64_t busy_ns = delta64(before->busy_us, after->busy_us) * 1000;
 
 	if (2 * in->blocked_ns >= in->interval_ns)
 		return true;
 	return before->notsent_bytes > 2 * before->snd_mss &&
-	       after->notsent_bytes > 2 * after->snd_mss;
+	       after->notsent_bytes > 2 * after->snd_mss && 2 * busy_ns >= in->interval_ns;
 }
 
 static enum pep_limit judge_sending(const struct pep_attribution_input *in)
@@ -102,15 +107,16 @@ static enum pep_limit judge_sending(const struct pep_attribution_input *in)
 	uint64_t busy_us = delta64(before->busy_us, after->busy_us);
 	uint64_t rwnd_us = delta64(before->rwnd_limited_us, after->rwnd_limited_us);
 	uint64_t starved_us = delta64(before->sndbuf_limited_us, after->sndbuf_limited_us);
+	/* BBR goes down to four segments for a moment each ten seconds. */
+	uint64_t cwnd = before->cwnd > after->cwnd ? before->cwnd : after->cwnd;
 
 	/*
 	 * The kernel's own account of the time in which only the peer's window was in the way. A
 	 * slow reader opens it in small steps, each of which ends such a time: then it is enough
 	 * that the window is below what the path would bear.
 	 */
-	if (rwnd_us > 0 &&
-	    (2 * rwnd_us >= busy_us ||
-	     (10 * rwnd_us >= busy_us && after->snd_wnd < (uint64_t)after->cwnd * after->snd_mss)))
+	if (rwnd_us > 0 && (2 * rwnd_us >= busy_us ||
+			    (10 * rwnd_us >= busy_us && after->snd_wnd < cwnd * after->snd_mss)))
 		return PEP_LIMIT_RECEIVER;
 	/* A closed window with nothing in flight: only window probes go out. */
 	if (after->snd_wnd < after->snd_mss && after->unacked == 0 && after->notsent_bytes > 0)
@@ -188,7 +194,9 @@ enum pep_limit pep_attribution_judge(const struct pep_attribution_input *in)
 		return PEP_LIMIT_APPLICATION;
 	if (sending_leg_waits(in))
 		return judge_sending(in);
-	if (2 * in->capped_ns >= in->interval_ns)
+	/* Without memory the relay goes on at higher cost: that limits only if data lie unread. */
+	if (2 * in->capped_ns >= in->interval_ns &&
+	    in->unread_bytes > 2 * (uint64_t)in->reading_after->rcv_mss)
 		return PEP_LIMIT_PROXY;
 	/* Before the sender: the last segment that fits a window is seldom a full one either. */
 	if (our_window_limits(in))

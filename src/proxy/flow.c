@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SAMPLE_INTERVAL_NS 950000000u
+#define SAMPLE_LEAST_NS 500000000u /* a flow that has just begun waits for its next turn */
 
 uint64_t flow_now_ns(void)
 {
@@ -222,29 +222,49 @@ static bool is_idle_too_long(const struct flow *flow, uint64_t now_ns, enum pep_
 	return true;
 }
 
+static void look_at(struct flow *flow, uint64_t now_ns)
+{
+	enum pep_close reason;
+
+	if (flow->state == FLOW_FREE)
+		return;
+	if (is_idle_too_long(flow, now_ns, &reason))
+		flow_abort(flow, reason);
+	else if ((flow->state == FLOW_OPEN || flow->state == FLOW_FLUSHING) &&
+		 now_ns - flow->attribution[0].since_ns >= SAMPLE_LEAST_NS)
+		flow_sample(flow, now_ns);
+}
+
+/*
+ * How many flows are due since the last tick, so that all of them are in a second. Ticks come late
+ * when the loop is busy: what was missed is caught up, in portions.
+ */
+static uint32_t slice_due(struct pep_flows *set, uint64_t now_ns)
+{
+	uint64_t elapsed = now_ns - set->sampled_ns;
+	uint64_t due;
+
+	if (elapsed > flow_ms(1000)) { /* the first tick, or the loop stood still */
+		set->sampled_ns = now_ns - flow_ms(1000);
+		elapsed = flow_ms(1000);
+	}
+	due = set->high * elapsed / flow_ms(1000);
+	if (due > set->high / 4 + 1)
+		due = set->high / 4 + 1;
+	if (due)
+		set->sampled_ns += due * flow_ms(1000) / set->high;
+	return (uint32_t)due;
+}
+
 /* Each flow is looked at once a second, spread over the ticks. */
 static void tick_slice(struct pep_flows *set, uint64_t now_ns)
 {
-	uint32_t ticks = 1000 / PEP_FLOWS_TICK_MS;
-	uint32_t slice = (set->high + ticks - 1) / ticks;
 	uint64_t began = flow_now_ns();
-	enum pep_close reason;
 
-	if (set->sample_cursor >= set->high)
-		set->sample_cursor = 0;
-	for (uint32_t n = 0; n < slice && set->sample_cursor < set->high; n++) {
-		struct flow *flow = &set->all[set->sample_cursor++];
-
-		if (flow->state == FLOW_FREE)
-			continue;
-		if (is_idle_too_long(flow, now_ns, &reason)) {
-			flow_abort(flow, reason);
-			continue;
-		}
-		/* Few flows come round more often than their second. */
-		if ((flow->state == FLOW_OPEN || flow->state == FLOW_FLUSHING) &&
-		    now_ns - flow->attribution[0].since_ns >= SAMPLE_INTERVAL_NS)
-			flow_sample(flow, now_ns);
+	for (uint32_t n = slice_due(set, now_ns); n > 0; n--) {
+		if (set->sample_cursor >= set->high)
+			set->sample_cursor = 0;
+		look_at(&set->all[set->sample_cursor++], now_ns);
 	}
 	pep_stats_add(set->stats, PEP_COUNTER_SAMPLE_NS, flow_now_ns() - began);
 }

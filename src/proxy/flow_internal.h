@@ -110,6 +110,7 @@ struct pep_flows {
 	uint32_t n_pending, n_used, high; /* high: flows ever used at once */
 	struct event ready_event, flush_event;
 	uint32_t sample_cursor;
+	uint64_t sampled_ns; /* until then, samples were taken */
 	struct pep_log_limit trouble_limit;
 	struct flow *all; /* params.max_flows */
 };

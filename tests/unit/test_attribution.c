@@ -20,7 +20,7 @@ struct evidence {
 	uint32_t bursts;
 	uint32_t segments, rcv_mss, ooo, rcv_ssthresh, rcv_space;
 	uint64_t busy_ms, rwnd_ms, sndbuf_ms;
-	uint32_t notsent_before, notsent_after, snd_wnd, unacked, cwnd;
+	uint32_t notsent_before, notsent_after, snd_wnd, unacked, cwnd, cwnd_before;
 	enum pep_limit downlink, uplink;
 };
 
@@ -55,13 +55,23 @@ static const struct evidence rows[] = {
 	{"relay blocked, peer's window opens in small steps", FULL(100), .rcv_ssthresh = 4000000,
 	 .snd_wnd = 10000, .cwnd = 26, .blocked_ms = 1000, .busy_ms = 1000, .rwnd_ms = 400,
 	 SAME(RECEIVER)},
+	{"the same while BBR looks for the least round trip", FULL(100), .rcv_ssthresh = 4000000,
+	 .snd_wnd = 14336, .cwnd_before = 28, .cwnd = 4, .blocked_ms = 1000, .busy_ms = 1000,
+	 .rwnd_ms = 400, SAME(RECEIVER)},
 	{"relay blocked, peer's window in the way for a moment", FULL(800), OPEN_WND, .cwnd = 100,
 	 .blocked_ms = 1000, .busy_ms = 1000, .rwnd_ms = 300, SINK},
 	{"relay blocked, peer's window shut", .rcv_ssthresh = 4000000, .blocked_ms = 1000,
 	 .snd_wnd = 0, .notsent_after = 5000, SAME(RECEIVER)},
 	{"relay blocked, yet the socket starved", FULL(800), OPEN_WND, .blocked_ms = 900,
 	 .busy_ms = 800, .sndbuf_ms = 700, SAME(PROXY)},
-	{"memory cap, sending leg idle", FULL(20), OPEN_WND, .capped_ms = 800, SAME(PROXY)},
+	{"memory cap, data unread, sending leg idle", FULL(20), OPEN_WND, .capped_ms = 800,
+	 .unread = 60000, SAME(PROXY)},
+	{"memory cap, data unread, sending leg filled now and then", FULL(800), OPEN_WND,
+	 .capped_ms = 1000, .unread = 60000, .notsent_before = 190000, .notsent_after = 130000,
+	 .busy_ms = 120, SAME(PROXY)},
+	{"memory cap, yet all that comes goes on", FULL(800), OPEN_WND, .capped_ms = 1000,
+	 .bursts = 400, .busy_ms = 900, SOURCE},
+	{"memory cap, and nothing comes", OPEN_WND, .capped_ms = 1000, SAME(APPLICATION)},
 	{"memory cap because the sending leg is slow", FULL(20), OPEN_WND, .blocked_ms = 900,
 	 .capped_ms = 800, .busy_ms = 1000, SINK},
 	{"our window filled each round trip", FULL(500), .snd_wnd = 1000000, .bursts = 50,
@@ -125,6 +135,7 @@ static void verdicts(void **state)
 			sa.notsent_bytes = e->notsent_after;
 			sa.snd_wnd = e->snd_wnd;
 			sa.unacked = e->unacked;
+			sb.cwnd = e->cwnd_before;
 			sa.cwnd = e->cwnd;
 
 			got = pep_attribution_judge(&in);
