@@ -27,11 +27,12 @@ class Iperf:
     """One iperf3 run in the background; result() waits for it.
 
     The client connects to the server. reverse: the server sends. control: the sender's congestion
-    control where no route decides (the gateway). udp: payload rate such as "120M".
+    control where no route decides (the gateway). udp: payload rate such as "120M". amount: bytes
+    to send, in place of a time (`seconds` only bounds how long result() waits).
     """
 
     def __init__(self, server, client, address, seconds=5, omit=0, reverse=False, parallel=1,
-                 control=None, udp=None, udp_bytes=1472, extra=()):
+                 control=None, udp=None, udp_bytes=1472, amount=None, extra=()):
         program = paths.needed("iperf3", "iperf3")
         port = _port()
         self.timeout = seconds + omit + 30
@@ -40,7 +41,8 @@ class Iperf:
         for line in self.server.stdout:
             if "listening" in line:
                 break
-        argv = [program, "-c", address, "-p", port, "-t", seconds, "-J"]
+        argv = [program, "-c", address, "-p", port, "-J"]
+        argv += ["-n", amount] if amount else ["-t", seconds]
         argv += ["-O", omit] if omit else []
         argv += ["-R"] if reverse else []
         argv += ["-P", parallel] if parallel > 1 else []
