@@ -13,7 +13,7 @@ from scenarios import cca_pairs
 
 from .pool import LOCKED
 
-#: Between the server and the gateway's own sending towards it; downloads do not use it.
+#: What the gateway sends to the server with, as by default; downloads do not use it.
 WIRED_CONTROL = "cubic"
 STEP = 0.25		# seconds of the time series
 MODES = ("e2e", "wired", "wireless", "split")
@@ -106,14 +106,14 @@ class Bulk:
 
 
 @contextlib.contextmanager
-def path(radio, core, server, mode, wireless, ue="cubic", accept="verified"):
+def path(radio, core, server, mode, wireless, ue="cubic", wired=WIRED_CONTROL):
     """The lab, with the proxy if the mode is split, while nobody else's timing counts."""
     hurry()	# and what is started from here
     with machine_lock(), Lab(radio=Link(**radio), core=Link(**core), server_control=server,
                             ue_control=ue) as lab:
         proxy = lab.start_proxy(conf={
-            "accept": accept, "leg wireless": {"congestion-control": wireless},
-            "leg wired": {"congestion-control": WIRED_CONTROL}}) if mode == "split" else None
+            "accept": "verified", "leg wireless": {"congestion-control": wireless},
+            "leg wired": {"congestion-control": wired}}) if mode == "split" else None
         if proxy:
             hurry(proxy.process.pid)
         yield lab, proxy
@@ -135,11 +135,11 @@ def lateness(lab):
 
 
 def transfer(radio, core, server, mode, wireless="bbr", seconds=4.0, omit=1.5, upload=False,
-             seed=1):
+             seed=1, wired=WIRED_CONTROL):
     """One bulk transfer. Goodput counts after `omit`, all else from the start."""
     radio, core = {**radio, "seed": 10 * seed + 1}, {**core, "seed": 10 * seed + 5}
     ue = server if upload else "cubic"
-    with path(radio, core, server, mode, wireless, ue) as (lab, proxy):
+    with path(radio, core, server, mode, wireless, ue, wired) as (lab, proxy):
         client, listener, address = ends(lab, mode)
         lab.restart_links()
         bulk = Bulk(client, listener, address, upload, wireless if mode == "wireless" else None)
