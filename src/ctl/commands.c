@@ -9,7 +9,7 @@
 
 const struct ctl_command ctl_commands[] = {
 	{"status", "", "what the daemon does and has done", ctl_status},
-	{"flows", "[show ID|kill ID]", "list flows, show or end one", ctl_flows},
+	{"flows", "[show ID|history ID|kill ID]", "list flows, show or end one", ctl_flows},
 	{"top", "", "watch flows", ctl_top},
 	{"rules", "up|down|print", "load, remove or show the steering rules", ctl_rules},
 	{"doctor", "", "look for what keeps it from working", ctl_doctor},

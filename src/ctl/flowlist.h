@@ -5,6 +5,7 @@
 /* Flows picked from the stats segment, sorted, and shown as a table of columns. */
 
 #include "base/stats_read.h"
+#include "ctl/ctl.h"
 
 enum flow_sort {
 	FLOW_SORT_RATE,    /* both directions, last interval */
@@ -37,6 +38,9 @@ struct flow_list {
 int flow_list_read(const struct pep_stats_reader *reader, const struct flow_pick *pick,
 		   struct flow_list *ret);
 void flow_list_fini(struct flow_list *list);
+
+/** Prints the last @most seconds (0: all that is known) of flow @id. Returns the exit code. */
+int flow_history(const struct ctl *ctl, const char *id, size_t most);
 
 /* ---- columns ------------------------------------------------------------------------------------
  */

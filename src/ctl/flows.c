@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* edgepepctl flows, flows show, flows kill */
+/* edgepepctl flows, flows show, flows history, flows kill */
 #include "ctl/flowlist.h"
 
 #include <arpa/inet.h>
@@ -28,14 +28,16 @@ static const struct pep_usage_option options[] = {
 	CTL_OPTIONS,
 	{OPTION_SORT, "sort", "KEY", "rate (default), bytes, age, held, rtt or retrans"},
 	{OPTION_CLIENT, "client", "ADDRESS[/BITS]", "only flows of these clients"},
-	{OPTION_LIMIT, "limit", "N", "at most N flows, 50 by default; 0 shows all"},
+	{OPTION_LIMIT, "limit", "N",
+	 "at most N flows (or seconds of a history), 50 by default; 0 shows all"},
 	{OPTION_CLOSED, "closed", NULL, "recently closed flows in place of open ones"},
 	{0}};
 
 static const struct pep_usage usage = {
 	"edgepepctl flows",
-	"[OPTION...] [show ID | kill ID]",
-	"Lists flows with both their legs; shows one in full (show); ends one with a reset (kill).",
+	"[OPTION...] [show ID | history ID | kill ID]",
+	"Lists flows with both their legs; shows one in full (show), or second by second as "
+	"edgepep-mon has seen it (history); ends one with a reset (kill).",
 	options,
 	NULL,
 	false,
@@ -215,11 +217,13 @@ int ctl_flows(struct ctl *ctl, int argc, char **argv)
 	verb = argv[optind];
 	if (!verb)
 		return run_list(ctl, &pick);
-	if (strcmp(verb, "show") != 0 && strcmp(verb, "kill") != 0)
-		return pep_usage_error(&usage, "expected show or kill, not '%s'", verb);
+	if (strcmp(verb, "show") != 0 && strcmp(verb, "history") != 0 && strcmp(verb, "kill") != 0)
+		return pep_usage_error(&usage, "expected show, history or kill, not '%s'", verb);
 	id = argv[optind + 1];
 	if (!id || argv[optind + 2] || pep_stats_flow_id_parse(id, &number))
 		return pep_usage_error(&usage, "%s takes one flow's ID, as the list prints it",
 				       verb);
+	if (strcmp(verb, "history") == 0)
+		return flow_history(ctl, id, pick.limit);
 	return strcmp(verb, "show") == 0 ? run_show(ctl, number, id) : run_kill(ctl, id);
 }

@@ -23,6 +23,7 @@ from rules_world import World, connect, listen, receive, wait_until
 
 CTL = os.path.abspath(os.environ.get("EDGEPEPCTL", "./src/ctl/edgepepctl"))
 DAEMON = os.path.abspath(os.environ.get("EDGEPEPD", "./src/proxy/edgepepd"))
+MONITOR = os.path.abspath(os.environ.get("EDGEPEP_MON", "./src/mon/edgepep-mon"))
 PORT = 8080
 CONF = """wireless-interfaces = {{"radio0"}}
 wired-interfaces = {{"core0"}}
@@ -111,6 +112,39 @@ class Ctl(unittest.TestCase):
         self.assertEqual(self.ctl_json("flows", "--client", "fd00::/8")["matched"], 0)
         self.assertEqual(len(self.ctl("flows").splitlines()), 6)
         self.assertIn("3 more", self.ctl("flows", "--limit=2"))
+
+    def test_history(self):
+        self.write_conf(f'monitor {{ listen = "unix:{self.dir}/http.sock" }}\n')
+        self.start()
+        client, server = self.flow()
+        flow = self.ctl_json("flows")["flows"][0]["id"]
+        error = self.ask("flows", "history", flow, code=1)[2]
+        self.assertIn("systemctl start edgepep-mon", error)
+        with self.world.gw:
+            monitor = subprocess.Popen([MONITOR, "-c", self.conf], stderr=subprocess.DEVNULL)
+        try:
+            wait_until("the monitor answers", lambda: os.path.exists(f"{self.dir}/http.sock") and
+                       self.ask("flows", "history", flow, code=None)[0] == 0)
+
+            def told():
+                server.sendall(b"x" * 20000)
+                receive(client, 20000)
+                history.update(self.ctl_json("flows", "history", flow)["flow"]["history"] or {})
+                return len(history.get("time", ())) > 2
+            history = {}
+            wait_until("three seconds of history", told)
+            self.assertGreater(sum(history["downlink"]["bytes_per_second"]), 0)
+            self.assertEqual(sum(history["uplink"]["bytes_per_second"]), 0)
+            lines = self.ctl("flows", "history", flow, "--limit=2").splitlines()
+            self.assertEqual((len(lines), lines[0].split()[:5]),
+                             (3, ["TIME", "DOWN", "UP", "DOWN-LIMIT", "UP-LIMIT"]))
+            self.assertIn("application", lines[2])
+            self.assertIn("bit/s", lines[2])
+            self.assertIn("no such flow", self.ask("flows", "history", "1-999999", code=1)[2])
+            self.ask("flows", "history", "../status", code=2)
+        finally:
+            monitor.terminate()
+            monitor.wait()
 
     def test_kill(self):
         self.start()
