@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,8 @@ static void child(const char *path, bool for_daemon, struct answer *answer)
 	FILE *out;
 	int err;
 
+	/* It has copies of the parent's sockets, which must not outlive it. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)signal(SIGALRM, SIG_DFL);
 	(void)setitimer(ITIMER_REAL, &patience, NULL);
 	out = fmemopen(answer->errors, sizeof(answer->errors), "w");

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A worker that hangs is ended within STALL + HEARTBEAT + the unit's WatchdogSec: below 2 s. */
+/* A worker that hangs is ended within STALL + HEARTBEAT + the unit's WatchdogSec. */
 #define HEARTBEAT_MS    200
 #define WORKER_STALL_NS 250000000u  /* a loop turns each 50 ms */
 #define STALL_TOLD_NS   1000000000u /* a busy machine makes shorter ones that are no news */

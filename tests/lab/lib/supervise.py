@@ -11,7 +11,7 @@ import time
 
 from . import state
 
-#: As in systemd/edgepep.service.
+#: Shorter than in systemd/edgepep.service, to save time.
 WATCHDOG_SECONDS = 1.5
 
 _PTRACE_SEIZE, _PTRACE_INTERRUPT = 0x4206, 0x4207
