@@ -48,6 +48,7 @@ def renders(c, w, b):
     c.ok("it names who limits", "holds back" in text(b, "verdict"), text(b, "verdict"))
     c.ok("nothing sticks out to the right", b.evaluate("document.documentElement.scrollWidth <= innerWidth"),
          b.evaluate("[document.documentElement.scrollWidth, innerWidth]"))
+    c.ok("bytes queued are no less than none", re.match(r"[\d.]+ [kM]?B$", text(b, "held")), text(b, "held"))
     b.screenshot(SHOTS.format("light"))
     before = text(b, "updated")
     wait_for("the page to move on", lambda: text(b, "updated") != before, 3)
@@ -95,6 +96,20 @@ def one_flow(c, b):
     c.equal("it closes", b.evaluate("document.getElementById('detail').open"), False)
 
 
+def small(c, b):
+    """On a telephone: nothing sticks out, and both legs of a flow are seen."""
+    b.call("Emulation.setDeviceMetricsOverride", width=390, height=1500, deviceScaleFactor=1, mobile=True)
+    b.evaluate("document.querySelector('#rows tr').click()")
+    wait_for("both legs", lambda: b.evaluate("document.querySelectorAll('#legs tr').length") > 15, 6)
+    time.sleep(0.5)
+    c.ok("small: nothing sticks out", b.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+    c.ok("small: both legs are seen", b.evaluate(
+        "document.querySelector('.legs').getBoundingClientRect().right <= document.getElementById('detail').getBoundingClientRect().right"))
+    b.screenshot(SHOTS.format("small"))
+    b.evaluate("document.getElementById('detail-close').click()")
+    b.call("Emulation.clearDeviceMetricsOverride")
+
+
 def themes(c, b):
     def paper():
         return b.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -120,6 +135,8 @@ def down(c, w, b):
     wait_for("the page to say so", lambda: state(b) == "down")
     took = time.monotonic() - start
     c.ok(f"'proxy down' {took:.2f} s after the kill", took < 2, took)
+    wait_for("the old numbers to go", lambda: {text(b, f"{s}-{what}") for s in ("wireless", "wired")
+                                               for what in ("down", "up", "rtt", "min-rtt", "retrans")} == {"-"}, 3)
     c.ok("in words", "Proxy down" in text(b, "banner") and text(b, "state") == "proxy down", text(b, "banner"))
     b.screenshot(SHOTS.format("down"))
     w.start_daemon(flows=60)
@@ -149,6 +166,7 @@ def main():
         renders(c, w, b)
         table(c, b)
         one_flow(c, b)
+        small(c, b)
         themes(c, b)
         # A question that the user typed wrong is answered 400: Chromium logs that, and nothing else.
         rest = [t for t in b.complaints() if "client=10.45.0.300" not in t]

@@ -195,6 +195,7 @@ static void flow_step(struct world *w, struct pep_stats_flow *f, unsigned int i)
 		down = (uint64_t)(full * share * noise(0.2) / STEPS);
 		up = (uint64_t)(full * 0.06 * noise(0.3) / STEPS);
 	}
+	pep_stats_count_queues(worker_of(w, f), f, -1);
 	pep_stats_flow_begin(f);
 	path_step(w, f, PEP_DIRECTION_DOWNLINK, down, limit);
 	path_step(w, f, PEP_DIRECTION_UPLINK, up,
@@ -203,6 +204,7 @@ static void flow_step(struct world *w, struct pep_stats_flow *f, unsigned int i)
 	leg_step(w, f, PEP_SEGMENT_WIRED, up, down);
 	f->sample_ns = real_ns();
 	pep_stats_flow_end(f);
+	pep_stats_count_queues(worker_of(w, f), f, 1);
 }
 
 static void gauges(struct world *w)

@@ -78,7 +78,7 @@ const charts = {
   }),
   limits: pepCharts.create($('chart-limits'), {
     series: LIMITS.map((name) => ({ label: name, color: name })),
-    formatValue: format.count, stack: true, height: 210, least: 1,
+    formatValue: format.flows, stack: true, height: 210, least: 1,
   }),
 };
 
@@ -105,20 +105,23 @@ function recent(column) {	/* the newest value of the last few seconds */
 }
 
 function drawStrip() {
+  const isUp = !['down', 'blind', 'unreachable'].includes(root.dataset.state);
+  const latest = (column) => isUp ? last(column) : null;	/* old numbers must not pass for new ones */
+  const lately = (column) => isUp ? recent(column) : null;
   for (const segment of ['wireless', 'wired']) {
     const columns = history[segment];
-    $(`${segment}-down`).textContent = format.rate(last(columns.downlink_bytes_per_second));
-    $(`${segment}-up`).textContent = format.rate(last(columns.uplink_bytes_per_second));
-    $(`${segment}-rtt`).textContent = format.time(recent(columns.rtt_seconds));
-    $(`${segment}-min-rtt`).textContent = format.time(recent(columns.min_rtt_seconds));
-    $(`${segment}-retrans`).textContent = format.share(recent(columns.retransmitted_share));
+    $(`${segment}-down`).textContent = format.rate(latest(columns.downlink_bytes_per_second));
+    $(`${segment}-up`).textContent = format.rate(latest(columns.uplink_bytes_per_second));
+    $(`${segment}-rtt`).textContent = format.time(lately(columns.rtt_seconds));
+    $(`${segment}-min-rtt`).textContent = format.time(lately(columns.min_rtt_seconds));
+    $(`${segment}-retrans`).textContent = format.share(lately(columns.retransmitted_share));
   }
-  const held = [last(history.queued_bytes.downlink), last(history.queued_bytes.uplink)];
+  const held = [latest(history.queued_bytes.downlink), latest(history.queued_bytes.uplink)];
   $('held').textContent = held[0] == null ? '-' : format.bytes(held[0] + held[1]);
-  $('new').textContent = format.perSecond(last(history.new_flows_per_second));
-  $('bypassed').textContent = format.perSecond(last(history.bypassed_flows_per_second));
+  $('new').textContent = format.perSecond(latest(history.new_flows_per_second));
+  $('bypassed').textContent = format.perSecond(latest(history.bypassed_flows_per_second));
 
-  const now = Object.fromEntries(LIMITS.map((name) => [name, last(history.limited_flows[limitDirection][name]) || 0]));
+  const now = Object.fromEntries(LIMITS.map((name) => [name, latest(history.limited_flows[limitDirection][name]) || 0]));
   const busy = LIMITS.filter((name) => name !== 'application').reduce((sum, name) => sum + now[name], 0);
   const top = LIMITS.slice(0, 4).reduce((a, b) => now[b] > now[a] ? b : a);
   const shown = busy >= 0.5;
@@ -126,7 +129,7 @@ function drawStrip() {
     wireless: 'the wireless segment holds back', wired: 'the wired segment holds back',
     receiver: 'receivers hold back', proxy: 'the proxy holds back',
   };
-  $('verdict').textContent = shown ? `${words[top]} ${Math.round(100 * now[top] / busy)} % of the flows that have data` : 'no flow is held back';
+  $('verdict').textContent = shown ? `${words[top]} ${Math.round(100 * now[top] / busy)} % of the flows that have data` : isUp ? 'no flow is held back' : '';
   for (const segment of ['wireless', 'wired']) {
     $(`segment-${segment}`).classList.toggle('culprit', shown && top === segment);
     $(`limits-${segment}`).textContent = shown && now[segment] >= 0.5 ? `limits ${Math.round(now[segment])} flows` : '';

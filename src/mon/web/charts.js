@@ -26,6 +26,7 @@ const pepCharts = (() => {
     time: (v) => v == null || v === 0 ? '-' : v < 1 ? `${Number((v * 1000).toPrecision(3))} ms` : `${Number(v.toPrecision(3))} s`,
     share: (v) => v == null ? '-' : v === 0 ? '0 %' : v < 0.0001 ? '< 0.01 %' : `${Number((v * 100).toPrecision(2))} %`,
     count: (v) => v == null ? '-' : v >= 10000 ? si(v, ['', 'k', 'M']) : `${Number(v.toPrecision(3))}`,
+    flows: (v) => v == null ? '-' : v >= 10000 ? `${si(v, ['', 'k', 'M'])}` : `${v < 10 ? Number(v.toFixed(1)) : Math.round(v)}`,
     perSecond: (v) => v == null ? '-' : `${Number(v.toPrecision(2))} /s`,
     duration: (s) => {
       s = Math.floor(s);
