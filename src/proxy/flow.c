@@ -20,6 +20,7 @@ uint64_t flow_now_ns(void)
 int pep_flows_new(const struct pep_flows_params *params, struct pep_flows **ret)
 {
 	struct pep_flows *set = calloc(1, sizeof(*set));
+	struct pep_pool_usage usage;
 	int err = -ENOMEM;
 
 	if (!set)
@@ -27,6 +28,9 @@ int pep_flows_new(const struct pep_flows_params *params, struct pep_flows **ret)
 	set->params = *params;
 	set->stats = pep_stats_worker(params->stats, params->worker);
 	set->policy = pep_policy_ref(params->policy);
+	pep_pool_get_usage(params->pool, &usage);
+	pep_budget_init(&set->budget, usage.memory_bytes);
+	set->buffer_limit = pep_leg_buffer_limit();
 	for (int i = 0; i < FLOW_LIST_COUNT_; i++)
 		TAILQ_INIT(&set->lists[i]);
 	for (int i = 0; i < FLOW_QUEUE_COUNT_; i++)
@@ -297,6 +301,9 @@ void pep_flows_tick(struct pep_flows *set)
 {
 	uint64_t now = flow_now_ns();
 
+	/* The operator may change it while we run. */
+	if (set->n_ticks++ % (1000 / PEP_FLOWS_TICK_MS) == 0)
+		set->buffer_limit = pep_leg_buffer_limit();
 	expire_pending(set, now);
 	tick_slice(set, now);
 	publish_pool(set);

@@ -29,6 +29,7 @@ static void drop_path(struct flow *flow, enum pep_direction direction)
 								: PEP_GAUGE_HELD_UPLINK_BYTES,
 			    -(int64_t)path->held_bytes);
 	pep_path_fini(path, set->params.pool);
+	flow_buffer_fini(flow, direction);
 }
 
 /* Takes the flow out of everything and frees it; its descriptors are closed by then. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "proxy/flow.h"
 #include "proxy/relay.h"
+#include "proxy/target.h"
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -57,6 +58,13 @@ struct flow_leg {
 	short heard; /* events before the flow was open */
 };
 
+struct flow_buffer {
+	struct pep_target target;
+	struct pep_leg_buffer leg; /* of the reading leg */
+	uint64_t delivered_bytes;  /* by the sending leg */
+	uint32_t delivered;        /* its own count, in segments */
+};
+
 struct flow {
 	struct pep_tuple_node node;       /* first: a node of by_tuple is its flow */
 	struct pep_tuple_node wired_node; /* the wired leg's own tuple, where it differs */
@@ -65,6 +73,7 @@ struct flow {
 	struct pep_policy *policy; /* held until both legs are up, then NULL */
 	struct flow_leg leg[PEP_SEGMENT_COUNT_];
 	struct pep_path path[PEP_DIRECTION_COUNT_];
+	struct flow_buffer buffer[PEP_DIRECTION_COUNT_];
 	struct pep_gate_ticket ticket;
 	uint32_t syn_sequence;
 	enum flow_state state;
@@ -112,6 +121,9 @@ struct pep_flows {
 	uint32_t sample_cursor;
 	uint64_t sampled_ns; /* until then, samples were taken */
 	struct pep_log_limit trouble_limit;
+	struct pep_budget budget;
+	uint64_t buffer_limit; /* of the kernel for a receive buffer */
+	uint32_t n_ticks;
 	struct flow *all; /* params.max_flows */
 };
 
@@ -149,6 +161,13 @@ void flow_on_event(evutil_socket_t fd, short what, void *data);
 void flow_start(struct flow *flow);
 void flow_pump(struct flow *flow);
 void flow_on_ready(evutil_socket_t fd, short what, void *data);
+
+/* flow_buffer.c */
+void flow_buffer_init(struct flow *flow, enum pep_direction direction);
+void flow_buffer_fini(struct flow *flow, enum pep_direction direction);
+/** After a pump. */
+void flow_buffer_after(struct flow *flow, enum pep_direction direction, uint64_t read_bytes);
+void flow_buffer_tick(struct flow *flow, enum pep_direction direction, uint64_t now_ns);
 
 /* flow_close.c */
 

@@ -39,6 +39,7 @@ static bool pump_path(struct flow *flow, enum pep_direction direction, enum flow
 	note_cap(flow, direction, path->starved != starved_before && !path->blocked);
 	flow_count_moved(flow, direction, path->bytes - read_before,
 			 path->bytes - path->held_bytes - written_before);
+	flow_buffer_after(flow, direction, path->bytes - read_before);
 	if (path->eof && !eof_before)
 		flow_publish_state(flow);
 
@@ -117,8 +118,10 @@ void flow_start(struct flow *flow)
 	flow->path[PEP_DIRECTION_UPLINK].peer_closed =
 		flow->leg[PEP_SEGMENT_WIRELESS].heard & EV_CLOSED;
 	flow->active_ns = flow_now_ns();
-	pep_attribution_init(&flow->attribution[PEP_DIRECTION_DOWNLINK], flow->active_ns);
-	pep_attribution_init(&flow->attribution[PEP_DIRECTION_UPLINK], flow->active_ns);
+	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++) {
+		flow_buffer_init(flow, (enum pep_direction)d);
+		pep_attribution_init(&flow->attribution[d], flow->active_ns);
+	}
 	flow_publish_state(flow);
 	pump(flow, flow->leg[PEP_SEGMENT_WIRED].heard & (EV_READ | EV_CLOSED),
 	     flow->leg[PEP_SEGMENT_WIRELESS].heard & (EV_READ | EV_CLOSED));

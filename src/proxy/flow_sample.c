@@ -126,6 +126,8 @@ void flow_sample(struct flow *flow, uint64_t now_ns)
 		sample.path[d].bytes = flow->path[d].bytes - flow->path[d].held_bytes;
 		sample.path[d].held_bytes = flow->path[d].held_bytes;
 		sample.path[d].target_bytes = flow->path[d].target_bytes;
+		sample.path[d].window_bytes = pep_leg_buffer_window(&flow->buffer[d].leg);
+		flow_buffer_tick(flow, (enum pep_direction)d, now_ns);
 	}
 	pep_stats_flow_sample(flow->set->stats, flow->record, &sample);
 }

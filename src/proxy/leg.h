@@ -81,6 +81,41 @@ bool pep_leg_is_dead(int fd);
 /** Bytes written and not yet acknowledged by the peer; 0 when unknown. */
 uint32_t pep_leg_unacked_bytes(int fd);
 
+/*
+ * The receive buffer of a leg, taken from the kernel's autotuning and given back. The window alone
+ * (TCP_WINDOW_CLAMP) bounds what the peer may have under way, not what piles up unread. All return
+ * 0 or a negative errno.
+ */
+struct pep_leg_buffer {
+	uint32_t bytes;    /* of payload, unread and under way together; 0: the kernel tunes it */
+	uint32_t cost_256; /* memory that a byte of payload takes, times 256 */
+	uint64_t most;     /* the memory that it may take */
+	bool settled;      /* it has that size */
+};
+
+/** The memory that the system lets a receive buffer grow to (net.ipv4.tcp_rmem), in bytes. */
+uint64_t pep_leg_buffer_limit(void);
+
+/** Fixes the buffer at its present size, which is found in @ret. @limit: pep_leg_buffer_limit(). */
+int pep_leg_freeze_buffer(int fd, uint64_t limit, struct pep_leg_buffer *ret);
+
+/**
+ * Makes room for @bytes. A buffer shrinks by no more than @read_bytes, the bytes that were read
+ * just before; until it is settled this is to be called after each read, and reads are to be small:
+ * those of up to bytes / PEP_LEG_SHRINK_SHARE leave its window shut.
+ */
+int pep_leg_bound_buffer(int fd, uint32_t bytes, uint64_t read_bytes,
+			 struct pep_leg_buffer *buffer);
+
+/* The kernel offers no room below this share of the buffer. */
+#define PEP_LEG_SHRINK_SHARE 16u
+
+/** What the peer's window can be at most; 0: what the kernel says. */
+uint32_t pep_leg_buffer_window(const struct pep_leg_buffer *buffer);
+
+/** Lets the kernel tune the buffer again. */
+int pep_leg_free_buffer(int fd, struct pep_leg_buffer *buffer);
+
 /** Name of the congestion control in use; "?" when unknown. */
 void pep_leg_cca_name(int fd, char name[PEP_CONF_NAME_SIZE]);
 

@@ -169,10 +169,10 @@ static void wrong_list_elements_are_named(void **state)
 static void values_that_do_not_fit_together_are_told(void **state)
 {
 	static const struct mistake cases[] = {
-		{"relay {\n buffer-min = 5MiB }",
-		 "t.conf:2: relay: buffer-min = 5MiB is above buffer-max = 4MiB"},
+		{"relay {\n buffer-min = 33MiB }",
+		 "t.conf:2: relay: buffer-min = 33MiB is above buffer-max = 32MiB"},
 		{"relay { memory = 1MiB }",
-		 "t.conf: relay: buffer-max = 4MiB is above memory = 1MiB"},
+		 "t.conf: relay: buffer-max = 32MiB is above memory = 1MiB"},
 		{"workers = 2\nsteering { first-queue = 65535 }",
 		 "t.conf:2: steering: first-queue = 65535 leaves no queue for the last of 2 "
 		 "workers; "
