@@ -31,19 +31,21 @@ class Scenario:
     text: str
     function: object
     timing: bool
+    by_name_only: bool
     args: dict
 
 
-def scenario(name, text, timing=False, **args):
+def scenario(name, text, timing=False, by_name_only=False, **args):
     """Registers function(t, **args) under a name; may be stacked for several variants.
 
     timing: the results depend on a quiet machine, or it changes something of the whole host (loaded
     congestion controls); such scenarios never run beside others.
+    by_name_only: too long for --all and --match, which leave it out.
     """
     def register(function):
         if name in _registry:
             raise ValueError(f"two scenarios are called {name}")
-        _registry[name] = Scenario(name, text, function, timing, args)
+        _registry[name] = Scenario(name, text, function, timing, by_name_only, args)
         return function
     return register
 

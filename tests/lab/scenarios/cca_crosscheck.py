@@ -9,17 +9,15 @@ from lib import Skip, paths, scenario
 
 from .cca_pairs import KERNELS, OURS, available, edgepep_cca, measure
 
-SECONDS, OMIT = 4, 1
-MIXED = ("cubic", "bbr", "pep_bbr", "pep_bbr_a", "pep_bwe")
+SECONDS, OMIT = 3, 1
+MIXED = ("cubic", "bbr", "pep_bbr_a", "pep_bwe")
+TRIES = 3  # a busy machine bunches packets for moments; what is wrong is so every time
 
 # name; the link as linkemu takes it; the same as edgepep-sim takes it, with rate and rtt; flows;
 # what half of the flows see as more delay. linkemu's jitter is up and down from the delay, the
 # simulator's comes on top. linkemu loses packets before the buffer: no difference in a median. It
 # serves 16 links: two for each control, three where flows differ in RTT.
 CELLS = (
-    ("clean", {"rtt": "20ms", "buffer": "1BDP"}, {"buffer": "1bdp"}, 1, None),
-    ("0.1 % loss", {"rate": "50Mbit", "rtt": "20ms", "buffer": "1BDP", "loss": "0.1%"},
-     {"buffer": "1bdp", "loss": "0.1%"}, 1, None),
     ("1 % loss", {"rtt": "40ms", "buffer": "1BDP", "loss": "1%"},
      {"buffer": "1bdp", "loss": "1%"}, 1, None),
     ("jitter", {"rtt": "40ms", "buffer": "2BDP", "jitter": "10ms"},
@@ -58,12 +56,14 @@ def cca_crosscheck(t):
         cell = {"name": name, "settings": {
             "rate": link["rate"] + "/s", "rtt": link["rtt"], **simulated,
             "time": f"{SECONDS + OMIT}s", "warmup": f"{OMIT}s"}}
-        _measure(cell, link, flows, far)
-        facts = list(crosscheck.check(sim, [cell]))
-        if not all(ok for _, ok, _ in facts):
-            # A machine busy with something else bunches packets for a moment: look once more.
+        for tries in range(1, TRIES + 1):
             _measure(cell, link, flows, far)
             facts = list(crosscheck.check(sim, [cell]))
+            off = [fact for fact, ok, _ in facts if not ok]
+            if not off:
+                break
+            late = max(got["late_ms"] for got in cell["controls"].values())
+            t.note(f"try {tries}, emulator late by {late} ms: {'; '.join(off)}")
         for fact in facts:
             t.check(*fact)
         t.data["cells"].append(cell)

@@ -6,7 +6,6 @@ namespace over one router (and one linkemu) to a client's; all have the same set
 """
 
 import json
-import os
 import selectors
 import socket
 import struct
@@ -20,8 +19,6 @@ from lib.netns import Namespace
 
 OURS = ("pep_bbr", "pep_bbr_acd", "pep_bbr_a", "pep_bbr_d", "pep_bwe")
 KERNELS = ("cubic", "reno", "bbr")
-
-FULL = os.environ.get("EDGEPEP_LAB_FULL") == "1"
 
 _PORT, _FAR_PORT = 5001, 5002
 _CHUNK = bytes(256 * 1024)
