@@ -19,6 +19,7 @@ UNITS = ("edgepep-cca.service", "edgepep-rules.service", "edgepep.service", "edg
 CONTROLS = ("pep_bbr", "pep_bbr_acd", "pep_bbr_a", "pep_bbr_d", "pep_bwe")
 MONITOR = "http://127.0.0.1:9955"
 PACKAGE = os.path.join(FOLDER, "edgepep.deb")    # there with --deb, in place of `make install`
+OBJECTS = os.path.join(FOLDER, "test_cca_objects")     # a unit test; there when it was built
 DROPIN = "/etc/edgepep/edgepep.conf.d/10-vm.conf"
 SLOW = 20       # an emulated CPU is so many times slower; bounds of time allow for it
 
@@ -92,6 +93,11 @@ def controls(report):
     report.equal("cong_control has its old signature", able["cong_control_arguments"], 2)
     report.equal("the objects made for it are taken", able["variant"], "2")
     report.data("edgepep-cca", able["text"])
+    if os.path.exists(OBJECTS):
+        done = run(OBJECTS, check=False, timeout=240)
+        report.check("the verifier takes the variants 2 and 2s", done.returncode == 0
+                     and all(f"variant {v}: every control loaded" in done.stdout + done.stderr
+                             for v in ("2", "2s")), done.stdout + done.stderr)
     report.check("observers find the state of connections", os.path.ismount("/run/edgepep-cca")
                  and os.listdir("/run/edgepep-cca"))
 
