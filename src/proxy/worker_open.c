@@ -58,7 +58,7 @@ static int open_gate(struct pep_worker *w, char error[256])
 		.queue = (uint16_t)(conf->steering.first_queue + w->params.index),
 		.mark_mask = conf->steering.mark_mask,
 		.worker = w->params.index,
-		.max_length = conf->max_pending + 1024,
+		.max_length = conf->max_pending + 8192,
 	};
 	struct pep_gate_handler handler = {
 		.on_syn = worker_on_syn,

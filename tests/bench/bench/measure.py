@@ -2,6 +2,7 @@
 """Single measurements: each takes a lane and returns a dictionary of figures."""
 
 import json
+import os
 import re
 import subprocess
 import time
@@ -118,3 +119,23 @@ def many(world, lane, flows, seconds=2.0, direction="down"):
     """Bulk over any number of flows at once, with benchload (iperf3 ends at 128)."""
     return benchload(world, lane, "bulk", "--count", flows, "--seconds", seconds,
                      *(["--upload"] if direction == "up" else []), timeout=120)
+
+
+def syn(world, lane, rate, seconds=2, port=9):
+    """SYNs of made-up clients for one worker on one CPU, the sender on the other: those it saw."""
+    rule = ["PREROUTING", "-p", "tcp", "--dport", port, "-j", "DROP"]    # nobody is there
+    if world.srv.run(["iptables", "-t", "raw", "-C", *rule], check=False).returncode:
+        world.srv.run(["iptables", "-t", "raw", "-A", *rule])
+    pid = lane.mover.pids()[0]
+    subprocess.run(["taskset", "-apc", str(os.cpu_count() - 1), str(pid)], check=True,
+                   stdout=subprocess.DEVNULL)
+    before = lane.mover.counters()["syns"]
+    process = world.ue.popen(
+        ["taskset", "-c", "0", paths.built("tests/bench/load/benchload"), "syn", "--to",
+         f"{lane.server}:{port}", "--rate", rate, "--seconds", seconds, "--from", "10.64.0.1",
+         "--sources", 20000], stdout=subprocess.PIPE, text=True)
+    sent = json.loads(process.communicate(timeout=seconds + 30)[0])
+    time.sleep(0.3)
+    seen = lane.mover.counters()["syns"] - before
+    return {"rate": rate, "sent": sent["sent"], "sent_per_second": sent["per_second"],
+            "seen": seen, "lost": sent["sent"] - seen, "connections": sent["sent"]}

