@@ -107,16 +107,21 @@ static enum pep_limit judge_sending(const struct pep_attribution_input *in)
 	uint64_t busy_us = delta64(before->busy_us, after->busy_us);
 	uint64_t rwnd_us = delta64(before->rwnd_limited_us, after->rwnd_limited_us);
 	uint64_t starved_us = delta64(before->sndbuf_limited_us, after->sndbuf_limited_us);
-	/* BBR goes down to four segments for a moment each ten seconds. */
+	/*
+	 * BBR goes down to four segments for a moment each ten seconds, in which the peer empties
+	 * its buffer and opens its window: a look at that moment shows neither as it mostly is.
+	 */
 	uint64_t cwnd = before->cwnd > after->cwnd ? before->cwnd : after->cwnd;
+	uint32_t window = before->valid && before->snd_wnd < after->snd_wnd ? before->snd_wnd
+									    : after->snd_wnd;
 
 	/*
 	 * The kernel's own account of the time in which only the peer's window was in the way. A
 	 * slow reader opens it in small steps, each of which ends such a time: then it is enough
 	 * that the window is below what the path would bear.
 	 */
-	if (rwnd_us > 0 && (2 * rwnd_us >= busy_us ||
-			    (10 * rwnd_us >= busy_us && after->snd_wnd < cwnd * after->snd_mss)))
+	if (rwnd_us > 0 &&
+	    (2 * rwnd_us >= busy_us || (10 * rwnd_us >= busy_us && window < cwnd * after->snd_mss)))
 		return PEP_LIMIT_RECEIVER;
 	/* A closed window with nothing in flight: only window probes go out. */
 	if (after->snd_wnd < after->snd_mss && after->unacked == 0 && after->notsent_bytes > 0)

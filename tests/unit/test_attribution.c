@@ -20,7 +20,7 @@ struct evidence {
 	uint32_t bursts;
 	uint32_t segments, rcv_mss, ooo, rcv_ssthresh, rcv_space;
 	uint64_t busy_ms, rwnd_ms, sndbuf_ms;
-	uint32_t notsent_before, notsent_after, snd_wnd, unacked, cwnd, cwnd_before;
+	uint32_t notsent_before, notsent_after, snd_wnd, unacked, cwnd, cwnd_before, wnd_before;
 	enum pep_limit downlink, uplink;
 };
 
@@ -58,6 +58,9 @@ static const struct evidence rows[] = {
 	{"the same while BBR looks for the least round trip", FULL(100), .rcv_ssthresh = 4000000,
 	 .snd_wnd = 14336, .cwnd_before = 28, .cwnd = 4, .blocked_ms = 1000, .busy_ms = 1000,
 	 .rwnd_ms = 400, SAME(RECEIVER)},
+	{"the same, the peer's buffer emptied meanwhile", FULL(100), .rcv_ssthresh = 4000000,
+	 .wnd_before = 12288, .snd_wnd = 57344, .cwnd_before = 26, .cwnd = 26, .blocked_ms = 1000,
+	 .busy_ms = 1004, .rwnd_ms = 312, SAME(RECEIVER)},
 	{"relay blocked, peer's window in the way for a moment", FULL(800), OPEN_WND, .cwnd = 100,
 	 .blocked_ms = 1000, .busy_ms = 1000, .rwnd_ms = 300, SINK},
 	{"relay blocked, peer's window shut", .rcv_ssthresh = 4000000, .blocked_ms = 1000,
@@ -136,6 +139,8 @@ static void verdicts(void **state)
 			sa.snd_wnd = e->snd_wnd;
 			sa.unacked = e->unacked;
 			sb.cwnd = e->cwnd_before;
+			sb.snd_wnd = e->wnd_before;
+			sb.valid = e->wnd_before > 0;
 			sa.cwnd = e->cwnd;
 
 			got = pep_attribution_judge(&in);
