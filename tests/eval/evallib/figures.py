@@ -15,7 +15,7 @@ def interval(numbers):
 
 
 class Value:
-    """A mean of n values with its confidence interval, or a text.
+    """A mean of n values with its confidence interval (of two values: both), or a text.
 
     geometric: the mean and the interval of the logarithms, as fits ratios.
     """
@@ -33,6 +33,8 @@ class Value:
         else:
             self.mean, spread = statistics.fmean(numbers), interval(numbers)
             ends = spread and (self.mean - spread, self.mean + spread)
+        if self.n == 2:
+            ends = min(numbers), max(numbers)  # Student's factor of 12.7 would say nothing
         if spread is not None:
             self.ci = [round(x, 4) for x in ends or (self.mean, self.mean)]
 

@@ -102,7 +102,8 @@ def page(result, studies, drawn):
         parts += ["<h2>Missed and unclear</h2>", _claims(missed)]
     parts += ["<h2>All claims</h2>", _claims(result["claims"])]
     parts += [_study(s, drawn, result.get("errors", {}).get(s.name)) for s in studies]
-    parts.append("<h2>How to read it</h2><p><b>unclear</b>: the 95 % confidence interval (Student) "
+    parts.append("<h2>How to read it</h2><p><b>unclear</b>: the 95 % confidence interval (Student; "
+                 "of two values, their range) "
                  "reaches over the bound that decides. <b>n</b>: repetitions with seeds 1 to n; "
                  "ratios are geometric means of the ratios of runs with the same seed. "
                  "<b>ratio</b>: ours over the published number. Repeat with "
