@@ -84,16 +84,21 @@ class Session:
         note(f"{self.name}: {key}: {summary(result)}" + " (emulator late)" * kept["late"])
         return kept
 
+    def _again(self, result):
+        """Whether to repeat a run; when quick, only where the machine stood still."""
+        return was_late(result) and (self.size != "quick"
+                                     or result.get("reader_late_s", 0) > 5 * READ_LATE_S)
+
     def run(self, key, function, **settings):
         """function(**settings) alone, or what it gave earlier.
 
-        Where the emulator was late, it is repeated once (not when it has to be quick) and marked.
+        Where the machine was late, it is repeated once and marked.
         """
         kept = self._kept(key, settings)
         if kept is None:
             result, again = function(**settings), False
-            if was_late(result) and self.size != "quick":
-                note(f"{self.name}: {key}: the emulator was late, once more")
+            if self._again(result):
+                note(f"{self.name}: {key}: the machine was late, once more")
                 result, again = function(**settings), True
             kept = self._keep(key, settings, result, repeated=again)
         self.runs.append(kept)
@@ -108,16 +113,16 @@ class Session:
         beside = max(1, self.jobs if beside is None else beside)
         done = {key: self._kept(key, settings) for key, (_, settings) in cells.items()}
         waiting = [key for key, kept in done.items() if kept is None]
-        done.update(self._turn(cells, waiting, beside, last=self.size == "quick"))
+        done.update(self._turn(cells, waiting, beside))
         again = [key for key in waiting if done[key] is None]
-        done.update(self._turn(cells, again, beside, last=True, repeated=True))
+        done.update(self._turn(cells, again, beside, repeated=True))
         for key in [key for key in again if done[key] is None]:
             function, settings = cells[key]
             done[key] = self._keep(key, settings, function(**settings), repeated=True)
         self.runs += done.values()
         return {key: kept["result"] for key, kept in done.items()}
 
-    def _turn(self, cells, keys, beside, last, **more):
+    def _turn(self, cells, keys, beside, **more):
         """{key: what is kept} of runs beside each other; None for what needs another turn."""
         done = {}
         for at in range(0, len(keys), beside):
@@ -125,9 +130,8 @@ class Session:
             note(f"{self.name}: {at + 1} to {at + len(group)} of {len(keys)} beside each other")
             for key, result in zip(group, pool.together([cells[key] for key in group]),
                                    strict=True):
-                late = was_late(result) and not last
-                if "error" in result or late:
-                    note(f"{self.name}: {key}: {result.get('error', 'the emulator was late')}; "
+                if "error" in result or not more and self._again(result):
+                    note(f"{self.name}: {key}: {result.get('error', 'the machine was late')}; "
                          "once more")
                     done[key] = None
                 else:
