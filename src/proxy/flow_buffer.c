@@ -9,6 +9,9 @@
 /* Shorter transfers are not worth system calls. */
 #define BEGINNING_BYTES 65536u
 
+/* Smaller reads cost more than a small buffer that shrinks slowly. */
+#define SHRINK_READ_LEAST 32768u
+
 static struct pep_target_conf conf_of(const struct flow *flow)
 {
 	const struct pep_relay_conf *relay = &flow->set->policy->conf.relay;
@@ -90,7 +93,9 @@ static void apply(struct flow *flow, enum pep_direction direction, uint64_t read
 
 	path->target_bytes = target;
 	if (buffer->leg.bytes && !buffer->leg.settled)
-		path->target_bytes = target / PEP_LEG_SHRINK_SHARE;
+		path->target_bytes = target / PEP_LEG_SHRINK_SHARE > SHRINK_READ_LEAST
+					     ? target / PEP_LEG_SHRINK_SHARE
+					     : SHRINK_READ_LEAST;
 }
 
 /*

@@ -124,7 +124,7 @@ def age(t):
         download.stop()
         t.data["ages_s"] = ages
         t.target("age of data at a 2 MB/s reader", quantile(ages, 0.5), "s", "<=", 0.6)
-        t.check("the data are fresh", quantile(ages, 0.5) <= 1.0, ages)
+        t.check("the data are fresh", quantile(ages, 0.5) <= 1.5, ages)
 
 
 def blockage(t, conf):
