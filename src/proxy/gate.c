@@ -22,7 +22,7 @@
 #define BATCH         32
 #define BATCHES_MAX   8 /* per wake-up, so that SYNs cannot starve the relay */
 #define PACKET_BYTES  1024
-#define VERDICT_BYTES 128 /* header, verdict and mark; 44 today */
+#define VERDICT_BYTES 128        /* header, verdict and mark; 44 today */
 #define SOCKET_BUFFER (16 << 20) /* the queue at its longest */
 
 struct verdict {
