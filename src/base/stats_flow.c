@@ -6,17 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define NUMBER_MASK ((UINT64_C(1) << 48) - 1)
-
-static uint64_t real_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void begin(struct pep_stats_flow *flow)
 {
@@ -72,7 +65,7 @@ struct pep_stats_flow *pep_stats_flow_acquire(struct pep_stats_worker *w)
 	flow->id = (uint64_t)w->index << 48 | w->next_number++;
 	flow->worker = (uint8_t)w->index;
 	flow->state = PEP_STATS_FLOW_CONNECTING;
-	flow->start_ns = real_ns();
+	flow->start_ns = pep_clock_ns(CLOCK_REALTIME);
 	for (int d = 0; d < PEP_DIRECTION_COUNT_; d++)
 		flow->path[d].limit = PEP_LIMIT_APPLICATION;
 	end(flow);
@@ -147,7 +140,7 @@ void pep_stats_flow_release(struct pep_stats_worker *w, struct pep_stats_flow *f
 	begin(flow);
 	flow->state = PEP_STATS_FLOW_CLOSED;
 	flow->close_reason = (uint8_t)reason;
-	flow->end_ns = real_ns();
+	flow->end_ns = pep_clock_ns(CLOCK_REALTIME);
 	if (flow->end_ns < flow->start_ns) /* the clock was set back */
 		flow->end_ns = flow->start_ns;
 	end(flow);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/attribution.h"
+#include "base/clock.h"
 #include "base/stats.h"
 
 #define MAX_FLOWS 20000
@@ -29,14 +30,6 @@ static void on_signal(int number)
 {
 	(void)number;
 	ended = 1;
-}
-
-static uint64_t real_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 struct world {
@@ -202,7 +195,7 @@ static void flow_step(struct world *w, struct pep_stats_flow *f, unsigned int i)
 		  i % 4 ? PEP_LIMIT_APPLICATION : PEP_LIMIT_WIRELESS);
 	leg_step(w, f, PEP_SEGMENT_WIRELESS, down, up);
 	leg_step(w, f, PEP_SEGMENT_WIRED, up, down);
-	f->sample_ns = real_ns();
+	f->sample_ns = pep_clock_ns(CLOCK_REALTIME);
 	pep_stats_flow_end(f);
 	pep_stats_count_queues(worker_of(w, f), f, 1);
 }

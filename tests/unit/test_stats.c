@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/stats.h"
 #include "base/stats_json.h"
 #include "base/stats_layout.h"
@@ -25,14 +25,6 @@
 
 static char dir[] = "/tmp/edgepep-test-stats-XXXXXX";
 static char path[64];
-
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static struct pep_stats *create(unsigned int workers, unsigned int flows)
 {
@@ -226,7 +218,7 @@ static void no_reader_sees_a_torn_record(void **state)
 {
 	struct pep_stats *stats = create(1, 4);
 	struct pep_stats_reader *reader = reader_open();
-	uint64_t end = mono_ns() + 500000000;
+	uint64_t end = pep_clock_mono_ns() + 500000000;
 	unsigned int seen = 0;
 	pthread_t thread;
 
@@ -234,7 +226,7 @@ static void no_reader_sees_a_torn_record(void **state)
 	stop_writer = false;
 	assert_int_equal(pthread_create(&thread, NULL, write_records, pep_stats_worker(stats, 0)),
 			 0);
-	while (mono_ns() < end) {
+	while (pep_clock_mono_ns() < end) {
 		(void)pep_stats_each_flow(reader, check_flow, &seen);
 		(void)pep_stats_each_closed(reader, check_flow, &seen);
 	}
@@ -347,13 +339,13 @@ static void death_is_seen_at_once(void **state)
 	reader = reader_open();
 	pep_stats_read_info(reader, &info);
 	assert_int_equal(info.pid, pid);
-	assert_true(pep_stats_alive(&info, mono_ns()));
-	assert_false(pep_stats_alive(&info, mono_ns() + PEP_STATS_STALE_NS));
+	assert_true(pep_stats_alive(&info, pep_clock_mono_ns()));
+	assert_false(pep_stats_alive(&info, pep_clock_mono_ns() + PEP_STATS_STALE_NS));
 
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	pep_stats_read_info(reader, &info);
-	assert_false(pep_stats_alive(&info, mono_ns()));
+	assert_false(pep_stats_alive(&info, pep_clock_mono_ns()));
 	assert_false(pep_stats_replaced(reader)); /* the file is left behind */
 	pep_stats_close(reader);
 	unlink(path);

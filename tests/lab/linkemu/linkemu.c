@@ -15,9 +15,9 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "link.h"
 #include "nfq.h"
 #include "report.h"
@@ -43,19 +43,11 @@ struct emulator {
 	int err;          /* of the callback below pep_nfq_read() */
 };
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* -- statistics -------------------------------------------------------------------------------- */
 
 static char *report(const struct emulator *emu)
 {
-	return pep_report_json(emu->links, emu->queues, emu->count, clock_ns());
+	return pep_report_json(emu->links, emu->queues, emu->count, pep_clock_mono_ns());
 }
 
 /* Written beside and renamed, so that a reader sees a whole file or none. */
@@ -95,7 +87,7 @@ static bool change_links(struct emulator *emu, const char *name,
 	for (i = 0; i < emu->count; i++) {
 		if (strcmp(name, "all") != 0 && strcmp(name, emu->confs[i].name) != 0)
 			continue;
-		pep_link_change(emu->links[i], change, clock_ns());
+		pep_link_change(emu->links[i], change, pep_clock_mono_ns());
 		found = true;
 	}
 	return found;
@@ -115,7 +107,7 @@ static void command(struct emulator *emu, char *line)
 		printf("%s\n", text ? text : "error out of memory");
 		free(text);
 	} else if (!strcmp(line, "restart")) {
-		now = clock_ns();
+		now = pep_clock_mono_ns();
 		for (i = 0; i < emu->count; i++)
 			pep_link_restart(emu->links[i], now);
 		printf("ok %.6f\n", (double)now / 1e9);
@@ -209,7 +201,7 @@ static int release(struct emulator *emu)
 	int err = 0;
 
 	for (i = 0; i < emu->count && !err; i++) {
-		uint64_t now = clock_ns();
+		uint64_t now = pep_clock_mono_ns();
 
 		while (!err && pep_link_output(emu->links[i], emu->turn_ns, now, &id, &drop))
 			err = pep_nfq_verdict(emu->queues[i], id, drop);
@@ -233,7 +225,7 @@ static int wait_events(struct emulator *emu, struct epoll_event *events)
 	}
 	if (next == PEP_LINK_NEVER)
 		return epoll_pwait2(emu->epoll_fd, events, MAX_LINKS + 2, NULL, NULL);
-	now = clock_ns();
+	now = pep_clock_mono_ns();
 	sleep_ns = next > now ? next - now : 0;
 	if (sleep_ns && sleep_ns < SHORTEST_NS)
 		sleep_ns = SHORTEST_NS;
@@ -251,7 +243,7 @@ static int run(struct emulator *emu)
 		n = wait_events(emu, events);
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		emu->turn_ns = clock_ns();
+		emu->turn_ns = pep_clock_mono_ns();
 		for (i = 0; i < n && !err; i++) {
 			uint32_t source = events[i].data.u32;
 
@@ -321,7 +313,7 @@ static int set_up(struct emulator *emu)
 	err = emu->epoll_fd < 0 ? -errno : open_signals(emu);
 	open_stamps(emu);
 	for (i = 0; i < emu->count && !err; i++) {
-		err = pep_link_new(&emu->confs[i], clock_ns(), &emu->links[i]);
+		err = pep_link_new(&emu->confs[i], pep_clock_mono_ns(), &emu->links[i]);
 		if (err)
 			break;
 		err = pep_nfq_open(emu->confs[i].queue, &emu->queues[i]);

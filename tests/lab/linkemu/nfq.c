@@ -5,13 +5,14 @@
  */
 #include "nfq.h"
 
+#include "base/clock.h"
+
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <libmnl/libmnl.h>
 #include <libnetfilter_queue/libnetfilter_queue.h>
@@ -208,12 +209,8 @@ struct moment {
 
 static void read_clocks(struct moment *ret)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ret->monotonic_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	ret->realtime_us = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	ret->monotonic_ns = pep_clock_mono_ns();
+	ret->realtime_us = pep_clock_ns(CLOCK_REALTIME) / 1000;
 }
 
 static uint64_t arrival_ns(const struct moment *now, uint64_t stamp_us)
