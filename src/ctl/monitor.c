@@ -2,85 +2,44 @@
 /* One GET over HTTP/1.0: the answer ends with the connection. */
 #include "ctl/monitor.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "base/units.h"
+#include "base/listen_address.h"
 
 #define PATIENCE_S 5
 #define ANSWER_MAX (4u << 20)
 
-union address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-	struct sockaddr_un local;
-};
-
-/* @listen went through the configuration's own check; what is left is to take it apart. */
-static int parse_address(const char *listen, union address *ret, socklen_t *ret_size)
+/* Who listens everywhere is asked here. */
+static void point_home(struct pep_listen_address *address)
 {
-	const char *colon = strrchr(listen, ':');
-	char host[64];
-	uint64_t port;
-	size_t len;
-
-	memset(ret, 0, sizeof(*ret));
-	if (strncmp(listen, "unix:", 5) == 0) {
-		ret->local.sun_family = AF_UNIX;
-		(void)snprintf(ret->local.sun_path, sizeof(ret->local.sun_path), "%s", listen + 5);
-		*ret_size = sizeof(ret->local);
-		return 0;
-	}
-	len = colon ? (size_t)(colon - listen) : 0;
-	if (!len || len >= sizeof(host) || pep_units_parse_count(colon + 1, &port) || port > 65535)
-		return -EINVAL;
-	memcpy(host, listen, len);
-	host[len] = '\0';
-	if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1) {
-		ret->v4.sin_family = AF_INET;
-		ret->v4.sin_port = htons((uint16_t)port);
-		/* Who listens everywhere is asked here. */
-		if (ret->v4.sin_addr.s_addr == htonl(INADDR_ANY))
-			ret->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		*ret_size = sizeof(ret->v4);
-		return 0;
-	}
-	host[len - 1] = '\0';
-	if (inet_pton(AF_INET6, host + 1, &ret->v6.sin6_addr) != 1)
-		return -EINVAL;
-	ret->v6.sin6_family = AF_INET6;
-	ret->v6.sin6_port = htons((uint16_t)port);
-	if (IN6_IS_ADDR_UNSPECIFIED(&ret->v6.sin6_addr))
-		ret->v6.sin6_addr = in6addr_loopback;
-	*ret_size = sizeof(ret->v6);
-	return 0;
+	if (address->any.sa_family == AF_INET && address->v4.sin_addr.s_addr == htonl(INADDR_ANY))
+		address->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (address->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address->v6.sin6_addr))
+		address->v6.sin6_addr = in6addr_loopback;
 }
 
 /* A connected socket or a negative errno. */
 static int connect_to(const char *listen)
 {
 	struct timeval patience = {.tv_sec = PATIENCE_S};
-	union address address;
-	socklen_t size;
-	int fd, err = parse_address(listen, &address, &size);
+	struct pep_listen_address address;
+	int fd, err = pep_listen_address_parse(listen, &address);
 
 	if (err)
 		return err;
+	point_home(&address);
 	fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (connect(fd, &address.any, size) < 0) {
+	if (connect(fd, &address.any, address.size) < 0) {
 		err = errno == EINPROGRESS ? -ETIMEDOUT : -errno;
 		close(fd);
 		return err;
