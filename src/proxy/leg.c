@@ -5,6 +5,8 @@
  */
 #include "proxy/leg.h"
 
+#include "proxy/leg_internal.h"
+
 #include <errno.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -16,11 +18,6 @@
 #ifndef IP_BIND_ADDRESS_NO_PORT
 #define IP_BIND_ADDRESS_NO_PORT 24
 #endif
-
-static int set_int(int fd, int level, int option, int value)
-{
-	return setsockopt(fd, level, option, &value, sizeof(value)) < 0 ? -errno : 0;
-}
 
 static int set_cca(int fd, const char *name)
 {
@@ -66,12 +63,14 @@ static int set_keepalive(int fd, const struct pep_leg_conf *conf)
 	int err;
 
 	if (!conf->keepalive_idle_s)
-		return set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 0);
-	err = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	err = keep_first(err, set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)conf->keepalive_idle_s));
+		return leg_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 0);
+	err = leg_set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	err = keep_first(err,
-			 set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)conf->keepalive_interval_s));
-	return keep_first(err, set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)conf->keepalive_count));
+			 leg_set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, (int)conf->keepalive_idle_s));
+	err = keep_first(
+		err, leg_set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)conf->keepalive_interval_s));
+	return keep_first(err,
+			  leg_set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)conf->keepalive_count));
 }
 
 /* Everything of a leg's settings on a fresh socket. */
@@ -85,13 +84,14 @@ static int apply(int fd, const struct pep_leg_setup *setup)
 	if (conf->keepalive_idle_s)
 		err = keep_first(err, set_keepalive(fd, conf));
 	if (conf->notsent_lowat_bytes)
-		err = keep_first(err, set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT,
-					      (int)conf->notsent_lowat_bytes));
+		err = keep_first(err, leg_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT,
+						  (int)conf->notsent_lowat_bytes));
 	if (conf->user_timeout_ms)
-		err = keep_first(err, set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
-					      (int)conf->user_timeout_ms));
+		err = keep_first(err, leg_set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+						  (int)conf->user_timeout_ms));
 	if (conf->mss_bytes)
-		err = keep_first(err, set_int(fd, IPPROTO_TCP, TCP_MAXSEG, (int)conf->mss_bytes));
+		err = keep_first(err,
+				 leg_set_int(fd, IPPROTO_TCP, TCP_MAXSEG, (int)conf->mss_bytes));
 	return err;
 }
 
@@ -107,11 +107,11 @@ int pep_leg_reconfigure(int fd, const struct pep_leg_setup *from, const struct p
 	    a->keepalive_count != b->keepalive_count)
 		err = keep_first(err, set_keepalive(fd, b));
 	if (a->notsent_lowat_bytes != b->notsent_lowat_bytes)
-		err = keep_first(err, set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT,
-					      (int)b->notsent_lowat_bytes));
+		err = keep_first(err, leg_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT,
+						  (int)b->notsent_lowat_bytes));
 	if (a->user_timeout_ms != b->user_timeout_ms)
-		err = keep_first(
-			err, set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)b->user_timeout_ms));
+		err = keep_first(err, leg_set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+						  (int)b->user_timeout_ms));
 	return err;
 }
 
@@ -123,18 +123,18 @@ static int set_common(int fd, uint32_t mark)
 
 	if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &abortive, sizeof(abortive)) < 0)
 		return -errno;
-	err = set_int(fd, SOL_SOCKET, SO_MARK, (int)mark);
+	err = leg_set_int(fd, SOL_SOCKET, SO_MARK, (int)mark);
 	/* Pieces are passed on as they come; the ends decided on their own about Nagle. */
-	err = keep_first(err, set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1));
+	err = keep_first(err, leg_set_int(fd, IPPROTO_TCP, TCP_NODELAY, 1));
 	/* An urgent byte is one byte of the stream for us. */
-	return keep_first(err, set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1));
+	return keep_first(err, leg_set_int(fd, SOL_SOCKET, SO_OOBINLINE, 1));
 }
 
 static int set_transparent(int fd, int family)
 {
 	if (family == AF_INET)
-		return set_int(fd, SOL_IP, IP_TRANSPARENT, 1);
-	return set_int(fd, SOL_IPV6, IPV6_TRANSPARENT, 1);
+		return leg_set_int(fd, SOL_IP, IP_TRANSPARENT, 1);
+	return leg_set_int(fd, SOL_IPV6, IPV6_TRANSPARENT, 1);
 }
 
 int pep_leg_listen(int family, uint16_t port, const struct pep_leg_setup *setup, uint32_t mark,
@@ -156,9 +156,9 @@ int pep_leg_listen(int family, uint16_t port, const struct pep_leg_setup *setup,
 		return -errno;
 
 	*ret_step = "SO_REUSEADDR";
-	err = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	err = leg_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (!err && family == AF_INET6)
-		err = set_int(fd, SOL_IPV6, IPV6_V6ONLY, 1);
+		err = leg_set_int(fd, SOL_IPV6, IPV6_V6ONLY, 1);
 	if (err)
 		goto fail;
 	*ret_step = "IP_TRANSPARENT (needs CAP_NET_ADMIN or CAP_NET_RAW)";
@@ -208,10 +208,10 @@ static int open_wired(const struct pep_leg_connect *request, bool keep_port, int
 		option_error = keep_first(option_error, pep_leg_set_dscp(fd, v4, request->dscp));
 
 	if (request->source == PEP_SOURCE_CLIENT) {
-		err = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+		err = leg_set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 		err = keep_first(err, set_transparent(fd, family));
 		if (!err && !keep_port)
-			err = set_int(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+			err = leg_set_int(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 		if (err)
 			goto fail;
 		size = pep_endpoint_to_sockaddr(&request->tuple->client,
@@ -257,8 +257,8 @@ int pep_leg_connect(const struct pep_leg_connect *request, struct pep_leg_connec
 
 int pep_leg_set_dscp(int fd, bool v4, uint8_t dscp)
 {
-	return v4 ? set_int(fd, SOL_IP, IP_TOS, dscp << 2)
-		  : set_int(fd, SOL_IPV6, IPV6_TCLASS, dscp << 2);
+	return v4 ? leg_set_int(fd, SOL_IP, IP_TOS, dscp << 2)
+		  : leg_set_int(fd, SOL_IPV6, IPV6_TCLASS, dscp << 2);
 }
 
 int pep_leg_close_orderly(int fd)

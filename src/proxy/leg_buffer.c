@@ -2,6 +2,8 @@
 /* Receive buffers under our control. */
 #include "proxy/leg.h"
 
+#include "proxy/leg_internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -28,16 +30,11 @@
 
 #define DEFAULT_LIMIT (6u << 20) /* the kernel's own */
 
-static int set_int(int fd, int level, int option, int value)
-{
-	return setsockopt(fd, level, option, &value, sizeof(value)) < 0 ? -errno : 0;
-}
-
 /* @size as the kernel counts it, which takes half of it from us and doubles that. */
 static int set_buffer(int fd, uint64_t size)
 {
-	return set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE,
-		       size / 2 < INT_MAX ? (int)(size / 2) : INT_MAX);
+	return leg_set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE,
+			   size / 2 < INT_MAX ? (int)(size / 2) : INT_MAX);
 }
 
 static int memory(int fd, uint32_t values[SK_MEMINFO_VARS])
@@ -86,7 +83,7 @@ int pep_leg_freeze_buffer(int fd, uint64_t limit, struct pep_leg_buffer *ret)
 		err = set_buffer(fd, values[SK_MEMINFO_RCVBUF]);
 	/* From now on the buffer alone bounds the window. */
 	if (!err)
-		err = set_int(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, INT_MAX);
+		err = leg_set_int(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP, INT_MAX);
 	if (err)
 		return err;
 	*ret = (struct pep_leg_buffer){.cost_256 = 512, .settled = true};
@@ -176,7 +173,8 @@ int pep_leg_free_buffer(int fd, struct pep_leg_buffer *buffer)
 
 	buffer->bytes = 0;
 	if (!err) /* as the kernel would have set it, which raises it with the buffer */
-		err = set_int(fd, IPPROTO_TCP, TCP_WINDOW_CLAMP,
-			      (int)((uint64_t)values[SK_MEMINFO_RCVBUF] * 256 / buffer->cost_256));
-	return err ? err : set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
+		err = leg_set_int(
+			fd, IPPROTO_TCP, TCP_WINDOW_CLAMP,
+			(int)((uint64_t)values[SK_MEMINFO_RCVBUF] * 256 / buffer->cost_256));
+	return err ? err : leg_set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
 }
