@@ -45,6 +45,13 @@ static inline uint32_t pep_mark_make(uint32_t mask, enum pep_mark_kind kind, uns
 	return field << pep_mark_shift(mask);
 }
 
+/** @mark with our field set to @kind for @worker; the bits of others stay. */
+static inline uint32_t pep_mark_set(uint32_t mark, uint32_t mask, enum pep_mark_kind kind,
+				    unsigned int worker)
+{
+	return (mark & ~mask) | pep_mark_make(mask, kind, worker);
+}
+
 /** The mask that selects the kind alone, in place. */
 static inline uint32_t pep_mark_kind_mask(uint32_t mask)
 {

@@ -104,8 +104,8 @@ static void put_verdict(struct pep_gate *gate, uint32_t id, int verdict, const u
 void pep_gate_mark(struct pep_gate *gate, const struct pep_gate_ticket *ticket,
 		   enum pep_mark_kind kind)
 {
-	uint32_t mask = gate->params.mark_mask;
-	uint32_t mark = (ticket->mark & ~mask) | pep_mark_make(mask, kind, gate->params.worker);
+	uint32_t mark =
+		pep_mark_set(ticket->mark, gate->params.mark_mask, kind, gate->params.worker);
 
 	put_verdict(gate, ticket->id, NF_REPEAT, &mark);
 }

@@ -121,7 +121,7 @@ void pep_guard_free(struct pep_guard *guard)
 static bool let_go(const struct watch *w, unsigned int queue, const struct nlattr *const *attr)
 {
 	const struct nfqnl_msg_packet_hdr *header = mnl_attr_get_payload(attr[NFQA_PACKET_HDR]);
-	uint32_t mask = w->params->mark_mask, mark = 0;
+	uint32_t mark = 0;
 	bool is_syn = header->hook != NF_INET_LOCAL_IN;
 	char buffer[256];
 	struct nlmsghdr *nlh =
@@ -132,7 +132,7 @@ static bool let_go(const struct watch *w, unsigned int queue, const struct nlatt
 	nfq_nlmsg_verdict_put(nlh, (int)ntohl(header->packet_id), is_syn ? NF_REPEAT : NF_ACCEPT);
 	if (is_syn)
 		nfq_nlmsg_verdict_put_mark(
-			nlh, (mark & ~mask) | pep_mark_make(mask, PEP_MARK_KIND_BYPASS, queue));
+			nlh, pep_mark_set(mark, w->params->mark_mask, PEP_MARK_KIND_BYPASS, queue));
 	for (int tries = 0; tries < 10; tries++) {
 		if (send(w->params->fds[queue], nlh, nlh->nlmsg_len, 0) >= 0)
 			return is_syn;
