@@ -173,17 +173,27 @@ def runs(numbers):
     return lengths
 
 
-def counters(host, interface):
-    """(received IP bytes, received packets) of an interface, as the kernel counts them."""
+def _device(host, interface):
+    """The kernel's counters of an interface, in the order of /proc/net/dev."""
     def read():
         with open("/proc/thread-self/net/dev", encoding="ascii") as text:
             for line in text:
                 name, _, fields = line.partition(":")
                 if name.strip() == interface:
-                    return [int(word) for word in fields.split()[:2]]
+                    return [int(word) for word in fields.split()]
         raise KeyError(interface)
-    total, packets = host.call(read)
+    return host.call(read)
+
+
+def counters(host, interface):
+    """(received IP bytes, received packets) of an interface, as the kernel counts them."""
+    total, packets = _device(host, interface)[:2]
     return total - 14 * packets, packets
+
+
+def bytes_sent(host, interface):
+    """Bytes that an interface has sent, with their Ethernet headers."""
+    return _device(host, interface)[8]
 
 
 def measured_rate(host, interface, seconds):

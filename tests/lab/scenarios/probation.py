@@ -9,6 +9,7 @@ import time
 
 from lib import peer, scenario, wait_until
 from lib.flowtest import FAMILIES, short_links
+from lib.traffic import bytes_sent
 
 _OTHER = {4: "10.5.0.1", 6: "fd00:5::1"}
 _TCP_FASTOPEN = 23
@@ -40,17 +41,6 @@ def _return_round_the_gateway(lab):
     lab.core.run(["ip", "-6", "rule", "add", "from", "fd00:4::/64", "lookup", "77"])
 
 
-def _bytes_sent_by(lab, interface):
-    def read():
-        with open("/proc/thread-self/net/dev", encoding="ascii") as text:
-            for line in text:
-                name, _, numbers = line.partition(":")
-                if name.strip() == interface:
-                    return int(numbers.split()[8])
-        return None
-    return lab.core.call(read)
-
-
 def _connect_all(lab, listener, count):
     """Connects at once; returns the clients' ends and the seconds the slowest took."""
     began, ends = time.monotonic(), []
@@ -64,6 +54,30 @@ def _connect_all(lab, listener, count):
     for thread in threads:
         thread.join()
     return ends, time.monotonic() - began
+
+
+def _move_data(t, listener, ends, octets, downlink):
+    """Accepts what the clients' ends belong to, moves data over each, and closes both."""
+    by_port = {end.name()[1]: end for end in ends}
+    for _ in ends:
+        server = listener.accept()
+        end = by_port[server.address[1]]
+        pair = (server, end) if downlink else (end, server)
+        t.check("data", peer.exchange(*pair, octets)[0] == octets)
+        end.close()
+        server.close()
+
+
+def _others_are_split(t, lab, proxy, family, octets, downlink):
+    """A server of the other prefix."""
+    with peer.Listener(lab.srv, family, address=_OTHER[family]) as listener:
+        split = proxy.counters()["split"]
+        client, server = peer.pair(lab.ue, listener)
+        pair = (server, client) if downlink else (client, server)
+        t.check("works", peer.exchange(*pair, octets)[0] == octets)
+        wait_until(lambda: proxy.counters()["split"] == split + 1, 3, "it is split")
+        client.close()
+        server.close()
 
 
 @scenario("probation", "servers that answer the clients but not us: bypassed after three time-outs, "
@@ -86,13 +100,7 @@ def probation(t):
                 t.equal("bypasses counted", after["bypassed"]["probation"]
                         - before["bypassed"]["probation"], 3)
                 t.equal("none was split", after["split"] - before["split"], 0)
-                by_port = {end.name()[1]: end for end in ends}
-                for _ in range(3):
-                    server = listener.accept()
-                    end = by_port[server.address[1]]
-                    t.check("data", peer.exchange(end, server, b"z" * 50000)[0] == b"z" * 50000)
-                    end.close()
-                    server.close()
+                _move_data(t, listener, ends, b"z" * 50000, downlink=False)
                 ends, took = _connect_all(lab, listener, 5)
                 t.check("the next ones wait for nobody", took < 1, f"{took:.2f} s")
                 t.equal("bypassed", proxy.counters()["bypassed"]["probation"]
@@ -103,14 +111,8 @@ def probation(t):
                         and listener.address in l]
                 t.check("told once, with server and seconds", len(line) == 1
                         and "seconds=60" in line[0], line)
-            with t.group(f"IPv{family} another prefix"), \
-                    peer.Listener(lab.srv, family, address=_OTHER[family]) as listener:
-                split = proxy.counters()["split"]
-                client, server = peer.pair(lab.ue, listener)
-                t.check("works", peer.exchange(client, server, b"w" * 50000)[0] == b"w" * 50000)
-                wait_until(lambda: proxy.counters()["split"] == split + 1, 3, "it is split")
-                client.close()
-                server.close()
+            with t.group(f"IPv{family} another prefix"):
+                _others_are_split(t, lab, proxy, family, b"w" * 50000, downlink=False)
 
 
 @scenario("probation-asymmetric", "replies that go round the gateway: the prefix is bypassed and its "
@@ -126,17 +128,10 @@ def asymmetric(t):
                 ends, took = _connect_all(lab, listener, 3)
                 t.equal("all connect in the end", len(ends), 3)
                 t.check("with a SYN sent again", took < 9, f"{took:.1f} s")
-                round_it = _bytes_sent_by(lab, "back0")
-                by_port = {end.name()[1]: end for end in ends}
-                for _ in range(3):
-                    server = listener.accept()
-                    end = by_port[server.address[1]]
-                    octets = peer.data(50000)
-                    t.check("data", peer.exchange(server, end, octets)[0] == octets)
-                    end.close()
-                    server.close()
+                round_it = bytes_sent(lab.core, "back0")
+                _move_data(t, listener, ends, peer.data(50000), downlink=True)
                 t.check("replies do go round the gateway",
-                        _bytes_sent_by(lab, "back0") - round_it > 3 * 50000)
+                        bytes_sent(lab.core, "back0") - round_it > 3 * 50000)
                 ends, took = _connect_all(lab, listener, 5)
                 t.check("the next ones wait for nobody", took < 1, f"{took:.2f} s")
                 for end in ends:
@@ -150,14 +145,8 @@ def asymmetric(t):
                 t.check("told with server and seconds", any(
                     "keep timing out" in line and listener.address in line
                     and "seconds=60" in line for line in proxy.log().splitlines()))
-            with t.group(f"IPv{family} a prefix with a straight way back"), \
-                    peer.Listener(lab.srv, family, address=_OTHER[family]) as listener:
-                split = proxy.counters()["split"]
-                client, server = peer.pair(lab.ue, listener)
-                t.check("works", peer.exchange(server, client, b"w" * 5000)[0] == b"w" * 5000)
-                wait_until(lambda: proxy.counters()["split"] == split + 1, 3, "it is split")
-                client.close()
-                server.close()
+            with t.group(f"IPv{family} a prefix with a straight way back"):
+                _others_are_split(t, lab, proxy, family, b"w" * 5000, downlink=True)
         done = proxy.ctl("doctor", "--json", check=False)
         said = [finding["text"] for finding in json.loads(done.stdout)["findings"]]
         t.check("doctor tells it", any("servers kept failing" in text for text in said), said)
