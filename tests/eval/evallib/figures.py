@@ -4,14 +4,7 @@
 import math
 import statistics
 
-_STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
-
-
-def interval(numbers):
-    """Half of the 95 % confidence interval of a mean (Student); None for a single value."""
-    if len(numbers) < 2:
-        return None
-    return _STUDENT.get(len(numbers), 2.1) * statistics.stdev(numbers) / len(numbers) ** 0.5
+from lib.confidence import interval
 
 
 class Value:
@@ -64,6 +57,23 @@ def values(results, field="goodput_mbps"):
 
 def mean(results, field="goodput_mbps"):
     return statistics.fmean(values(results, field))
+
+
+def mean_value(results, field="goodput_mbps"):
+    """The mean of runs as a Value."""
+    return Value(*values(results, field))
+
+
+def point(x, results, field="goodput_mbps"):
+    """A point of a curve: x, the mean of runs, half of its confidence interval."""
+    got = mean_value(results, field)
+    return x, got.mean, got.half()
+
+
+def average(series, start, end):
+    """Mean of a time series' part."""
+    got = [mbps for t, mbps in series if start < t <= end + 1e-9]
+    return sum(got) / max(1, len(got))
 
 
 def ratio(above, below, field="goodput_mbps"):

@@ -9,6 +9,7 @@ import statistics
 import time
 
 from lib import Link, peer, scenario, wait_until
+from lib.confidence import interval
 from lib.monitor import Monitor
 from lib.traffic import Iperf, counters
 
@@ -90,10 +91,7 @@ def paired(name, blocks):
     """Geometric mean of the blocks' ratios with its 95 % confidence interval."""
     logs = [math.log(value) for value in blocks]
     mean = statistics.mean(logs)
-    # Student's t for 95 %; the interval is a little wide for more blocks than the table has.
-    student = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 8: 2.36, 10: 2.26, 15: 2.14, 20: 2.09}
-    factor = student[max(n for n in student if n <= len(logs))]
-    half = factor * statistics.stdev(logs) / math.sqrt(len(logs))
+    half = interval(logs)
     return {"name": name, "ratio": math.exp(mean), "low": math.exp(mean - half),
             "high": math.exp(mean + half), "blocks": len(blocks)}
 
