@@ -122,6 +122,12 @@ class Session:
         self.runs += done.values()
         return {key: kept["result"] for key, kept in done.items()}
 
+    def batch_by_control(self, places, controls):
+        """{place: {control: [results]}} of runs with several controls. places: {place: cells}."""
+        got = self.batch({key: cell for cells in places.values() for key, cell in cells.items()})
+        return {place: {c: [got[key]["controls"][c] for key in cells] for c in controls}
+                for place, cells in places.items()}
+
     def _turn(self, cells, keys, beside, **more):
         """{key: what is kept} of runs beside each other; None for what needs another turn."""
         done = {}

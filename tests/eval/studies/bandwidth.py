@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Bandwidth estimation (pep_bwe) on one path: loss, a changing bottleneck, fairness."""
 
-from evallib.figures import Value, ratio, values
+from evallib.figures import Value, average, point, ratio
 from evallib.path import side_by_side
 from evallib.shared import estimate, mixed
 from evallib.simulator import simulate
@@ -24,8 +24,7 @@ def losses(s, seconds, omit, seeds):
                 for seed in range(1, seeds + 1)]
         by = {c: [r[c] for r in runs] for c in CONTROLS}
         for control, points in curves.items():
-            value = Value(*values(by[control]))
-            points.append((loss or 0.0005, value.mean, value.half()))
+            points.append(point(loss or 0.0005, by[control]))
         none = none or by
         if loss == 0.01:
             s.claim("0.01 % loss: pep_bwe keeps the rate it has without", "129 of 131 Mbit/s",
@@ -73,16 +72,11 @@ def bursts(s, seconds, seeds):
             for seed in range(1, seeds + 1)]
     s.plot("stretch", f"0.1 % loss from {first} s to {first + length} s", "seconds", "Mbit/s",
            {c: r["series"] for c, r in runs[0].items()})
-    during = [{c: _average(r[c]["series"], first + length / 2, first + length) for c in r}
+    during = [{c: average(r[c]["series"], first + length / 2, first + length) for c in r}
               for r in runs]
     s.claim("a stretch of 0.1 % loss, its second half: pep_bwe over reno",
             "4 (40 against < 10 Mbit/s, LIA)",
             Value(*(d["pep_bwe"] / d["reno"] for d in during)), low=2, unit="x", number=4)
-
-
-def _average(series, start, end):
-    got = [mbps for t, mbps in series if start < t <= end + 1e-9]
-    return sum(got) / max(1, len(got))
 
 
 def fairness(s, seconds, seeds):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """BBR-A: retransmissions and fairness of eight flows in two RTT groups."""
 
-from evallib.figures import Value, ratio, values
+from evallib.figures import Value, mean, mean_value, ratio
 from evallib.path import side_by_side
 from evallib.shared import mixed
 from evallib.simulator import simulate
@@ -29,16 +29,13 @@ def on_kernel(s, seconds, omit, seeds):
     """{(other RTT, buffer): {control: [results of the seeds]}}: all of the maps but when quick."""
     wanted = s.pick([(50, 2)], [(o, b) for o in OTHERS for b in BUFFERS],
                     [(o, b) for o in OTHERS for b in BUFFERS])
-    cells, by = {}, {}
+    places = {}
     for other, buffer in wanted:
         # The study's own comparison is at 2 BDP; the rest of the maps needs no interval.
         for seed in range(1, (seeds if buffer == 2 else s.pick(1, 1, 3)) + 1):
             key = f"kernel 4 x 10 + 4 x {other} ms, {buffer:g} BDP seed {seed}"
-            cells[key] = _cell(other, buffer, seconds, omit, seed)
-            by.setdefault((other, buffer), []).append(key)
-    got = s.batch(cells)
-    return {place: {c: [got[key]["controls"][c] for key in keys] for c in KERNEL}
-            for place, keys in by.items()}
+            places.setdefault((other, buffer), {})[key] = _cell(other, buffer, seconds, omit, seed)
+    return s.batch_by_control(places, KERNEL)
 
 
 def kernel_claims(s, kernel):
@@ -57,18 +54,18 @@ def kernel_claims(s, kernel):
     s.claim("bbr keeps the buffer full, BBR-A does not: queueing delay", "lower",
             ratio(at["pep_bbr_a"], at["bbr"], "queue_p50_ms"), high=1, unit="x")
     s.remark("Kernel, 10 + 50 ms, 2 BDP: " + "; ".join(
-        f"{c} {Value(*values(r))} Mbit/s, {Value(*values(r, 'retrans_percent'))} % sent again, "
-        f"Jain {Value(*values(r, 'jain'))}" for c, r in at.items()) + ".")
+        f"{c} {mean_value(r)} Mbit/s, {mean_value(r, 'retrans_percent')} % sent again, "
+        f"Jain {mean_value(r, 'jain')}" for c, r in at.items()) + ".")
     if len(kernel) < 2:
         return
     for field, title in MAPS:
         s.heat(f"kernel-{field}", f"{title}: kernel, 20 Mbit/s, 4 flows of 10 ms and 4 of another",
-               BUFFERS, OTHERS, {c: [[Value(*values(kernel[o, b][c], field)).mean for b in BUFFERS]
+               BUFFERS, OTHERS, {c: [[mean(kernel[o, b][c], field) for b in BUFFERS]
                                      for o in OTHERS] for c in KERNEL}, "buffer (BDP)",
                "other RTT (ms)")
     two = [kernel[o, 2] for o in OTHERS]
-    value = Value(*(Value(*values(k["pep_bbr_a"], "retrans_percent")).mean
-                    / max(Value(*values(k["bbr"], "retrans_percent")).mean, 1e-3) for k in two))
+    value = Value(*(mean(k["pep_bbr_a"], "retrans_percent")
+                    / max(mean(k["bbr"], "retrans_percent"), 1e-3) for k in two))
     s.claim("BBR-A: retransmissions over bbr's, 2 BDP, mean over 50 to 200 ms (kernel)", "0.4",
             value, high=0.4, unit="x", number=0.4)
 

@@ -7,7 +7,7 @@ import time
 from evallib import path as paths
 from evallib import web
 from evallib.channel import trace
-from evallib.figures import Value, mean, values
+from evallib.figures import Value, mean, point, values
 
 NAME = "everyday"
 TEXT = "pages, video, uploads and mixed use, end to end and split"
@@ -131,10 +131,6 @@ def study(s):
     kinds = [(n, c) for n in ("lte", "mmwave") for c in ("cubic", "bbr")]
     for field, text, _, unit in MEASURES:
         s.plot(field, text, "", unit, {
-            way: [(i, _value(got[*kind, way], field).mean, _value(got[*kind, way], field).half())
-                  for i, kind in enumerate(kinds)] for way in WAYS},
+            way: [point(i, got[*kind, way], field) for i, kind in enumerate(kinds)]
+            for way in WAYS},
                ticks=[f"{n}, {c}" for n, c in kinds])
-
-
-def _value(results, field):
-    return Value(*values(results, field))

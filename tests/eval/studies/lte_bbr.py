@@ -4,7 +4,7 @@
 import os
 
 from evallib.channel import mean_mbps, trace
-from evallib.figures import Value, mean, ratio, values
+from evallib.figures import Value, mean, mean_value, point, ratio, values
 from evallib.path import longest_gap, side_by_side, transfer
 
 NAME = "lte-bbr"
@@ -128,20 +128,15 @@ def pictures(s, cells):
     for sinr in s.pick((20,), (20, 10), (20, 10)):
         for more in (0, 50):
             s.plot(f"profiles-{sinr}-{more}", f"Goodput by channel, {sinr} dB, +{more} ms", "",
-                   "Mbit/s", {c: [(i, *_dot(values(cells.of(c, n, sinr, more))))
+                   "Mbit/s", {c: [point(i, cells.of(c, n, sinr, more))
                                   for i, n in enumerate(PROFILES)] for c in controls(s)},
                    ticks=names)
     s.plot("queue", "Median queueing delay by channel, 20 dB, +0 ms", "", "ms",
-           {c: [(i, *_dot(values(cells.of(c, n), "queue_p50_ms"))) for i, n in
+           {c: [point(i, cells.of(c, n), "queue_p50_ms") for i, n in
                 enumerate(PROFILES)] for c in controls(s)}, ticks=names)
     s.plot("time", "Goodput over time, EVA 120, 20 dB, +50 ms, 0.1 % lost, seed 1", "seconds",
            "Mbit/s", {c: cells.of(c, "eva120", 20, 50, 0.1)[0]["series"]
                       for c in ("reno", "cubic", "bbr", "pep_bbr")})
-
-
-def _dot(numbers):
-    value = Value(*numbers)
-    return value.mean, value.half()
 
 
 def moving(s, seconds, seeds):
@@ -259,7 +254,7 @@ def study(s):
     s.claim("method: a cell alone and beside others, largest difference in goodput",
             "(ours) <= 3 %", 100 * off, high=3, unit="%")
     s.remark("Goodput of the static cells, mean and 95 % confidence interval: " + "; ".join(
-        f"{n} {c} {Value(*values(cells.of(c, n)))}" for n in PROFILES for c in controls(s)) + ".")
+        f"{n} {c} {mean_value(cells.of(c, n))}" for n in PROFILES for c in controls(s)) + ".")
     moving(s, s.pick(8.0, 20.0, 20.0), seeds)
     split(s, seconds, s.pick(1, 3, 6))
     public(s, seconds)

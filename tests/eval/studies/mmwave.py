@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The segmented mmWave study: each segment alone, the whole path, and the whole path split."""
 
-from evallib.figures import Value, mean, ratio, values
+from evallib.figures import Value, average, mean, mean_value, point, ratio
 from evallib.path import transfer
 
 NAME = "mmwave"
@@ -36,7 +36,7 @@ def headline(s, times):
     got = {mode: repetitions(s, f"cubic {mode}", **links(), server="cubic", mode=mode, **times)
            for mode in ("e2e", "wired", "wireless", "split")}
     s.remark("80 ms wired with 0.01 %, 1 ms radio with 1 %, cubic: " + ", ".join(
-        f"{mode} {Value(*values(runs))} Mbit/s" for mode, runs in got.items())
+        f"{mode} {mean_value(runs)} Mbit/s" for mode, runs in got.items())
         + " (published: end to end about 30, wired > 300, radio > 800 of 2500).")
     s.claim("wired segment alone over end to end, 80 ms", "about 10 x",
             ratio(got["wired"], got["e2e"]), low=5, unit="x", number=10)
@@ -61,7 +61,7 @@ def bursts(s, times):
     got = {mode: repetitions(s, f"bursts cubic {mode}", **path, server="cubic", mode=mode, **times)
            for mode in ("e2e", "split")}
     s.claim("losses of 15 packets at once (netem on GSO packets): end to end", "about 30 Mbit/s",
-            Value(*values(got["e2e"])), low=15, high=60, unit="Mbit/s", number=30)
+            mean_value(got["e2e"]), low=15, high=60, unit="Mbit/s", number=30)
     s.claim("losses of 15 packets at once: split over end to end", "about 10 x (expected)",
             ratio(got["split"], got["e2e"]), low=5, unit="x", number=10)
 
@@ -93,8 +93,7 @@ def _sweep(s, times, ends, xs, setting, fixed):
             runs = repetitions(s, f"{_name(server, upload)} {setting(x)} {mode}", few=True,
                                **links(**setting(x)), server=server, mode=mode, upload=upload,
                                **times)
-            point = Value(*values(runs))
-            columns.setdefault(mode, []).append((x, point.mean, point.half()))
+            columns.setdefault(mode, []).append(point(x, runs))
         if mode == fixed:
             columns[mode] = [(x, *columns[mode][0][1:]) for x in xs]
     return columns
@@ -143,7 +142,7 @@ def blockage(s):
                       radio={"rate": RATE, "rtt": "1ms", "buffer": "300KB", "events": events})
             series[mode] = r["series"]
         s.plot(name, f"Blockage by {name}", "seconds", "Mbit/s", series)
-        open_, shut, back = (_average(series["split"], *span) for span in (
+        open_, shut, back = (average(series["split"], *span) for span in (
             (first - 1, first), (first + 0.5, first + length),
             (first + length + 0.5, first + length + 1.5)))
         published = {"metal": "-80 %", "cardboard": "less than metal", "body": "less than metal"}
@@ -151,11 +150,6 @@ def blockage(s):
                 0.75 * left, 1.25 * left, "of the rate", left)
         s.claim(f"{name} out of the beam: the rate returns at once (split)", "instant recovery",
                 back / open_, low=0.9, unit="of the rate within 1 s", number=1)
-
-
-def _average(series, start, end):
-    got = [mbps for t, mbps in series if start < t <= end + 1e-9]
-    return sum(got) / max(1, len(got))
 
 
 def ideal(s, times):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """RTT-adjusted pacing: queueing delay and retransmissions of many BBR flows."""
 
-from evallib.figures import Value, ratio, values
+from evallib.figures import mean_value, ratio
 from evallib.path import side_by_side
 from evallib.simulator import simulate
 
@@ -20,30 +20,27 @@ def on_kernel(s, seconds, omit, seeds):
                           (20, 20, 4, 1)],
                      [(20, 20, 1, 5), (20, 20, 8, 5), (20, 80, 4, 5), (50, 20, 4, 5),
                       (20, 20, 4, 1), (20, 80, 4, 0.5), (50, 20, 4, 0.5), (20, 20, 16, 5)])
-    cells, by = {}, {}
+    places = {}
     for place in wanted:
         rate, rtt, flows, buffer = place
         for seed in range(1, seeds + 1):
             key = f"kernel {rate} Mbit/s, {rtt} ms, {flows} flows, {buffer} BDP seed {seed}"
-            cells[key] = side_by_side, {
+            places.setdefault(place, {})[key] = side_by_side, {
                 "controls": CONTROLS, "flows": flows, "seconds": seconds, "omit": omit,
                 "seed": seed,
                 "link": {"rate": f"{rate}Mbit", "rtt": f"{rtt}ms", "buffer": f"{buffer}BDP"}}
-            by.setdefault(place, []).append(key)
-    got = s.batch(cells)
-    return {place: {c: [got[key]["controls"][c] for key in keys] for c in CONTROLS}
-            for place, keys in by.items()}
+    return s.batch_by_control(places, CONTROLS)
 
 
 def kernel_claims(s, kernel):
     for (rate, rtt, flows, buffer), at in kernel.items():
         where = f"{rate} Mbit/s, {rtt} ms, {flows} flow{'s' * (flows > 1)}, {buffer} BDP"
         s.remark(f"{where}: " + "; ".join(
-            f"{c} {Value(*values(r))} Mbit/s, queue {Value(*values(r, 'queue_p50_ms'))} ms, "
-            f"{Value(*values(r, 'retrans_percent'))} % sent again" for c, r in at.items()) + ".")
+            f"{c} {mean_value(r)} Mbit/s, queue {mean_value(r, 'queue_p50_ms')} ms, "
+            f"{mean_value(r, 'retrans_percent')} % sent again" for c, r in at.items()) + ".")
         if buffer < 5:
-            s.claim(f"{where}: retransmitted (bbr {Value(*values(at['bbr'], 'retrans_percent'))})",
-                    "< 0.1 %", Value(*values(at["pep_bbr_d"], "retrans_percent")), high=0.1,
+            s.claim(f"{where}: retransmitted (bbr {mean_value(at['bbr'], 'retrans_percent')})",
+                    "< 0.1 %", mean_value(at["pep_bbr_d"], "retrans_percent"), high=0.1,
                     unit="%")
             continue
         delay = ratio(at["pep_bbr_d"], at["bbr"], "queue_p50_ms")
