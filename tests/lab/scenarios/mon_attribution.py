@@ -136,14 +136,15 @@ class Watched:
 
 @contextlib.contextmanager
 def watched(t, *setups):
-    """A Watched for each of the (links, configuration)."""
+    """A Watched for each of the {"radio", "core": links, "conf", "sysctl": the gateway's}."""
     with contextlib.ExitStack() as stack:
-        labs = [stack.enter_context(t.lab(radio=Link(**links.get("radio", FAST_RADIO)),
-                                          core=Link(**links.get("core", FAST_CORE))))
-                for links, _ in setups]
+        labs = [stack.enter_context(t.lab(radio=Link(**setup.get("radio", FAST_RADIO)),
+                                          core=Link(**setup.get("core", FAST_CORE))))
+                for setup in setups]
         found = []
-        for lab, (_, conf) in zip(labs, setups):
-            found.append(Watched(lab, conf))
+        for lab, setup in zip(labs, setups):
+            lab.gw.sysctl(setup.get("sysctl", {}))	# the daemon looks once a second only
+            found.append(Watched(lab, setup.get("conf")))
             stack.callback(found[-1].close)
         yield found
 
@@ -160,7 +161,7 @@ def settle_and_check(t, seconds, *labs):
 @scenario("mon-limits-ends", "who limits: a receiver that reads slowly or not at all, programs that "
           "write little; right in >= 90 % of the time", timing=True)
 def limits_ends(t, seconds=SECONDS):
-    with watched(t, ({}, None)) as (ends,):
+    with watched(t, {}) as (ends,):
         ends.add_both("a receiver that reads 500 kB/s", "receiver", write_all, read_slowly(500000))
         ends.add_both("a receiver that stopped", "receiver", write_all, read_nothing)
         for size, pause in ((20000, 0.05), (1000, 0.01), (200000, 0.4), (1, 60)):
@@ -181,7 +182,7 @@ PATHS = {
 
 @scenario("mon-limits-paths", "who limits: slow and lossy radio and core", timing=True)
 def limits_paths(t, seconds=SECONDS):
-    with watched(t, *((links, None) for _, links in PATHS.values())) as paths:
+    with watched(t, *(links for _, links in PATHS.values())) as paths:
         for (what, (verdict, _)), path in zip(PATHS.items(), paths):
             path.add_both(what, verdict, write_all, read_all)
         settle_and_check(t, seconds, *paths)
@@ -191,8 +192,8 @@ def limits_paths(t, seconds=SECONDS):
           "flows go on as fast as their path lets them", timing=True)
 def limits_proxy(t, seconds=SECONDS):
     memory = {"relay": {"memory": "1MiB", "buffer-max": "1MiB"}, "workers": 1}
-    with watched(t, ({}, None), (PATHS["slow core"][1], memory)) as (window, cap):
-        window.lab.gw.sysctl({"net.ipv4.tcp_rmem": "4096 131072 131072"})
+    with watched(t, {"sysctl": {"net.ipv4.tcp_rmem": "4096 131072 131072"}},
+                 {**PATHS["slow core"][1], "conf": memory}) as (window, cap):
         window.add_both("our window of 64 KiB", "proxy", write_all, read_all)
         for number in range(24):
             cap.add(f"stalled reader {number}", "receiver", "downlink", write_all, read_nothing)
