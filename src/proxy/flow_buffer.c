@@ -39,23 +39,33 @@ static int reading_fd(const struct flow *flow, enum pep_direction direction)
 	return flow->leg[pep_direction_reading(direction)].fd;
 }
 
-/* The least round trip of a leg: what was sampled last, or asked now. 0: unknown. */
-static uint32_t round_trip_us(const struct flow *flow, enum pep_segment segment)
+/*
+ * The reading leg's round trip, and whether a hole held back most of what came since the last look.
+ * A few segments in a wrong order are not a hole.
+ */
+static void look_at_reading(struct flow *flow, enum pep_direction direction,
+			    struct pep_target_seen *ret)
 {
+	struct flow_buffer *buffer = &flow->buffer[direction];
+	uint32_t came, disordered;
 	struct pep_stats_tcp tcp;
 
-	if (flow->record && flow->record->leg[segment].tcp.valid)
-		return flow->record->leg[segment].tcp.min_rtt_us;
-	if (pep_stats_tcp_read(flow->leg[segment].fd, &tcp) < 0)
-		return 0;
-	return tcp.min_rtt_us;
+	if (pep_stats_tcp_read(reading_fd(flow, direction), &tcp) < 0)
+		return;
+	came = tcp.data_segs_in - buffer->came;
+	disordered = tcp.rcv_ooo - buffer->disordered;
+	ret->rtt_us = tcp.min_rtt_us;
+	ret->hole = disordered > came / 2;
+	buffer->came = tcp.data_segs_in;
+	buffer->disordered = tcp.rcv_ooo;
 }
 
 /*
  * What the sending leg has delivered and still has. What its socket takes comes in lumps of
  * megabytes after a loss, what arrives does not.
  */
-static void look(struct flow *flow, enum pep_direction direction, struct pep_target_seen *ret)
+static void look_at_sending(struct flow *flow, enum pep_direction direction,
+			    struct pep_target_seen *ret)
 {
 	struct flow_buffer *buffer = &flow->buffer[direction];
 	struct pep_stats_tcp tcp;
@@ -86,7 +96,7 @@ static void apply(struct flow *flow, enum pep_direction direction, uint64_t read
 	buffer->leg.most = flow->set->buffer_limit;
 	if (target == UINT32_MAX)
 		err = pep_leg_free_buffer(reading_fd(flow, direction), &buffer->leg);
-	else if (!buffer->leg.settled || differs(target, buffer->leg.bytes))
+	else if (!buffer->leg.settled || buffer->leg.hole || differs(target, buffer->leg.bytes))
 		err = pep_leg_bound_buffer(reading_fd(flow, direction), target, read_bytes,
 					   &buffer->leg);
 	flow_count_option(flow->set, err);
@@ -109,7 +119,7 @@ static void freeze(struct flow *flow, enum pep_direction direction)
 
 	flow_count_option(flow->set, pep_leg_freeze_buffer(reading_fd(flow, direction),
 							   flow->set->buffer_limit, &buffer->leg));
-	look(flow, direction, &seen);
+	look_at_sending(flow, direction, &seen);
 	pep_target_start(&buffer->target, buffer->leg.bytes, seen.delivered_bytes, flow->active_ns);
 }
 
@@ -119,9 +129,10 @@ static void update(struct flow *flow, enum pep_direction direction, uint64_t now
 	struct pep_target_conf conf = conf_of(flow);
 	struct pep_target_seen seen;
 
-	look(flow, direction, &seen);
-	seen.rtt_us = round_trip_us(flow, pep_direction_reading(direction));
+	look_at_sending(flow, direction, &seen);
+	look_at_reading(flow, direction, &seen);
 	pep_target_update(&buffer->target, &flow->set->budget, &conf, &seen, now_ns);
+	buffer->leg.hole = seen.hole;
 	apply(flow, direction, 0);
 }
 

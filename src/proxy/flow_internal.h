@@ -63,6 +63,7 @@ struct flow_buffer {
 	struct pep_leg_buffer leg; /* of the reading leg */
 	uint64_t delivered_bytes;  /* by the sending leg */
 	uint32_t delivered;        /* its own count, in segments */
+	uint32_t came, disordered; /* segments, to the reading leg; of these behind missing ones */
 };
 
 struct flow {

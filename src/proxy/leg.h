@@ -91,6 +91,7 @@ struct pep_leg_buffer {
 	uint32_t cost_256; /* memory that a byte of payload takes, times 256 */
 	uint64_t most;     /* the memory that it may take */
 	bool settled;      /* it has that size */
+	bool hole;         /* told by the caller: segments came behind a missing one, held on top */
 };
 
 /** The memory that the system lets a receive buffer grow to (net.ipv4.tcp_rmem), in bytes. */

@@ -111,7 +111,7 @@ static void learn_cost(struct pep_leg_buffer *buffer, uint32_t memory_bytes, uin
 {
 	uint32_t seen;
 
-	if (queued < TELLING_BYTES)
+	if (queued < TELLING_BYTES || buffer->hole)
 		return;
 	seen = (uint32_t)((uint64_t)memory_bytes * 256 / queued);
 	if (seen < LEAST_COST_256)
@@ -141,6 +141,18 @@ static uint64_t shrunk(int fd, const struct pep_leg_buffer *buffer, uint64_t has
 	return has - by;
 }
 
+/*
+ * The memory of what came behind a hole. The kernel counts it against the window, which is measured
+ * from the hole on: what is read meanwhile would open nothing, and the peer would stop.
+ */
+static uint64_t behind_hole(const struct pep_leg_buffer *buffer, uint32_t memory_bytes,
+			    uint32_t queued)
+{
+	uint64_t in_order = cost(buffer, queued);
+
+	return buffer->hole && memory_bytes > in_order ? memory_bytes - in_order : 0;
+}
+
 int pep_leg_bound_buffer(int fd, uint32_t bytes, uint64_t read_bytes, struct pep_leg_buffer *buffer)
 {
 	uint32_t values[SK_MEMINFO_VARS], queued = unread(fd);
@@ -150,7 +162,7 @@ int pep_leg_bound_buffer(int fd, uint32_t bytes, uint64_t read_bytes, struct pep
 	if (err)
 		return err;
 	learn_cost(buffer, values[SK_MEMINFO_RMEM_ALLOC], queued);
-	want = cost(buffer, bytes);
+	want = cost(buffer, bytes) + behind_hole(buffer, values[SK_MEMINFO_RMEM_ALLOC], queued);
 	if (want > buffer->most)
 		want = buffer->most;
 	size = shrunk(fd, buffer, values[SK_MEMINFO_RCVBUF], queued, read_bytes);

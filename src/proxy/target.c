@@ -15,6 +15,15 @@
 #define SLOW_HALF_US      4000000u
 #define SLOW_KEPT_PERCENT 36u
 
+/*
+ * A byte that is lost on the reading leg comes a round trip later, and its sender takes up to a
+ * quarter more to notice. What comes behind it is held until then, and the sending leg lives on
+ * what was held before. As long as such holes are seen, there is room for it, and for the next one
+ * that begins before the first is made good.
+ */
+#define HOLE_PERCENT 200u
+#define HOLE_KEPT_US 4000000u
+
 /* No bound any more once nothing waited while the target grew so many times. */
 #define FREE_FACTOR 4u
 
@@ -115,7 +124,8 @@ static uint32_t wish(const struct pep_target *t, const struct pep_target_conf *c
 {
 	uint64_t kept = t->slow_rate * SLOW_KEPT_PERCENT / 100u;
 	uint64_t rate = t->fast_rate > kept ? t->fast_rate : kept;
-	uint64_t us = (uint64_t)t->rtt_us * conf->gain_percent / 100u + PEP_TARGET_SLACK_US;
+	uint32_t percent = conf->gain_percent + (t->hole_us ? HOLE_PERCENT : 0);
+	uint64_t us = (uint64_t)t->rtt_us * percent / 100u + PEP_TARGET_SLACK_US;
 
 	/* 2^36 bytes/s and 100 seconds stay below 2^64. */
 	if (rate > (uint64_t)1 << 36)
@@ -175,11 +185,36 @@ static void grow(struct pep_target *t, struct pep_budget *budget,
 		t->bytes = UINT32_MAX;
 }
 
+/* The rates of the interval. What a sending leg did that starved at a hole is no news. */
+static void learn_rates(struct pep_target *t, const struct pep_target_seen *seen, uint64_t us,
+			bool starved)
+{
+	uint64_t rate = (seen->delivered_bytes - t->since_bytes) * 1000000u / us;
+
+	if (!starved)
+		t->fast_rate = decay(t->fast_rate, us,
+				     t->rtt_us > FAST_HALF_US ? t->rtt_us : FAST_HALF_US);
+	t->slow_rate = decay(t->slow_rate, us, SLOW_HALF_US);
+	if (rate > t->fast_rate)
+		t->fast_rate = rate;
+	if (rate > t->slow_rate)
+		t->slow_rate = rate;
+}
+
+static void learn_hole(struct pep_target *t, bool hole, uint64_t us)
+{
+	if (hole)
+		t->hole_us = HOLE_KEPT_US;
+	else
+		t->hole_us -= us < t->hole_us ? (uint32_t)us : t->hole_us;
+}
+
 void pep_target_update(struct pep_target *t, struct pep_budget *budget,
 		       const struct pep_target_conf *conf, const struct pep_target_seen *seen,
 		       uint64_t now_ns)
 {
-	uint64_t us = (now_ns - t->since_ns) / 1000u, waited, rate;
+	uint64_t us = (now_ns - t->since_ns) / 1000u;
+	bool waited;
 
 	if (us == 0)
 		return;
@@ -187,17 +222,12 @@ void pep_target_update(struct pep_target *t, struct pep_budget *budget,
 		t->waiting_ns += now_ns - t->waiting_since_ns;
 		t->waiting_since_ns = now_ns;
 	}
-	waited = t->waiting_ns / 1000u;
+	waited = t->waiting_ns / 1000u >= us / 2;
 	if (seen->rtt_us)
 		t->rtt_us = clamp32(seen->rtt_us, 1, 10000000);
-	t->fast_rate = decay(t->fast_rate, us, t->rtt_us > FAST_HALF_US ? t->rtt_us : FAST_HALF_US);
-	t->slow_rate = decay(t->slow_rate, us, SLOW_HALF_US);
-	rate = (seen->delivered_bytes - t->since_bytes) * 1000000u / us;
-	if (rate > t->fast_rate)
-		t->fast_rate = rate;
-	if (rate > t->slow_rate)
-		t->slow_rate = rate;
-	if (2 * waited >= us)
+	learn_hole(t, seen->hole, us);
+	learn_rates(t, seen, us, seen->hole && !waited);
+	if (waited)
 		follow(t, budget, conf, now_ns);
 	else if (seen->dry)
 		grow(t, budget, conf, now_ns);

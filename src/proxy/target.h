@@ -8,6 +8,8 @@
  *
  *	target = rate of the sending leg x (gain x round trip of the reading leg + PEP_TARGET_SLACK)
  *
+ * and two round trips on top while the reading leg loses (HOLE_PERCENT).
+ *
  * The rate is known only while bytes wait for the sending leg. A direction whose bytes do not wait
  * queues nothing: its target grows until they do, or until it needs no bound any more. Pure
  * arithmetic: the caller tells what happened and when, and applies the result.
@@ -41,6 +43,7 @@ struct pep_target {
 	uint64_t grown_ns;
 	uint64_t fast_rate, slow_rate; /* bytes/s: highest of the last round trips, of seconds */
 	uint32_t rtt_us;               /* of the reading leg; 0: not known yet */
+	uint32_t hole_us;              /* left of the time that a hole is reckoned with */
 	uint32_t interval_us;
 	uint32_t want_bytes; /* before the budget; 0: bytes do not wait */
 	uint32_t last_bytes; /* the target when bytes waited last; 0: they never did */
@@ -81,6 +84,7 @@ struct pep_target_seen {
 	uint64_t delivered_bytes; /* to the sending leg's other end, since the start of the flow */
 	uint32_t rtt_us;          /* of the reading leg, 0 when unknown */
 	bool dry;                 /* the sending leg has nothing to send */
+	bool hole;                /* the reading leg got bytes behind missing ones */
 };
 
 /** Ends an interval. */

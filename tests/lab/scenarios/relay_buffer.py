@@ -23,6 +23,7 @@ def links():
 
 
 FIXED = {"relay": {"buffer-min": "4MiB", "buffer-max": "4MiB"}}
+VAST = {"relay": {"buffer-min": "64MiB", "buffer-max": "64MiB"}}
 
 
 class Download:
@@ -127,12 +128,24 @@ def age(t):
         t.check("the data are fresh", quantile(ages, 0.5) <= 1.5, ages)
 
 
+def wait_full(download, limit_s=20):
+    """Until the radio was full for three seconds: how long the slow start takes is the server's."""
+    since = last = time.monotonic()
+    end, received = since + limit_s, download.received
+    while last - since < 3 and last < end:
+        time.sleep(0.25)
+        now, total = time.monotonic(), download.received
+        if (total - received) * 8 / (now - last) < 0.9 * RATE * PAYLOAD:
+            since = now
+        last, received = now, total
+
+
 def blockage(t, conf):
-    """Seconds of full rate, and one blockage to a fifth of it. Returns what was seen."""
+    """The full rate, and one blockage to a fifth of it. Returns what was seen."""
     with t.lab(**links()) as lab:
         lab.start_proxy(conf={"leg wireless": {"congestion-control": "cubic"}, **conf})
         download = Download(lab)
-        time.sleep(5)
+        wait_full(download)
         radio = lab.emulators["radio"]
         radio.set("rate 40Mbit", "down")
         began = time.monotonic()
@@ -171,3 +184,24 @@ def blocked(t):
         adaptive["before_bps"], adaptive["after_bps"]) >= 0.85 * RATE * PAYLOAD, adaptive)
     t.check("the queue is shorter than a fixed one", adaptive["queue_mean"]
             < 0.7 * fixed["queue_mean"], (adaptive["queue_mean"], fixed["queue_mean"]))
+
+
+@scenario("relay-buffer-loss", "a server on bbr behind a long wire that loses: the radio stays full", timing=True)
+def loss(t):
+    """A fixed buffer that holds everything shows what the path can do."""
+    bps = {}
+    for name, conf in (("adaptive", {}), ("vast", VAST)):
+        core = Link(rate="250Mbit", rtt="80ms", loss="0.02%", buffer="2BDP", seed=51)
+        with t.lab(radio=Link(rate="200Mbit", rtt="2ms", buffer="8BDP"), core=core,
+                   server_control="bbr") as lab:
+            lab.start_proxy(conf={"leg wireless": {"congestion-control": "cubic"}, **conf})
+            download = Download(lab)
+            wait_full(download)
+            began = time.monotonic()
+            time.sleep(6)
+            bps[name] = download.bps(began, began + 6)
+            download.stop()
+    t.data.update(bps)
+    t.target("goodput over a lossy wire, to that of a vast buffer", bps["adaptive"] / bps["vast"],
+             "ratio", ">=", 0.97)
+    t.check("the radio does not starve at each loss", bps["adaptive"] >= 0.9 * bps["vast"], bps)
