@@ -226,14 +226,16 @@ static void flow_json(uint64_t cookie, const struct pep_cca_view *view, void *us
 {
 	json_array_append_new(
 		user,
-		json_pack("{s:I, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:b, s:b, s:I, s:I, s:I, s:I}",
+		json_pack("{s:I, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:b, s:b, s:I, s:I, s:I, "
+			  "s:I}",
 			  "cookie", (json_int_t)cookie, "name", pep_cca_info_get(view->kind)->name,
 			  "mode", view->mode, "bandwidth_bytes_per_second",
 			  (json_int_t)view->bandwidth, "min_rtt_seconds", view->min_rtt_us / 1e6,
-			  "standing_rtt_seconds", view->standing_rtt_us / 1e6, "pacing_gain",
-			  view->pacing_gain / 256.0, "cwnd_gain", view->cwnd_gain / 256.0,
-			  "policed", view->policed, "congested", view->congested,
-			  "congestive_losses", (json_int_t)view->congestive_losses, "radio_losses",
+			  "standing_rtt_seconds", view->standing_rtt_us / 1e6, "jitter_seconds",
+			  view->jitter_us / 1e6, "pacing_gain", view->pacing_gain / 256.0,
+			  "cwnd_gain", view->cwnd_gain / 256.0, "policed", view->policed,
+			  "congested", view->congested, "congestive_losses",
+			  (json_int_t)view->congestive_losses, "radio_losses",
 			  (json_int_t)view->radio_losses, "cuts", (json_int_t)view->cuts,
 			  "probe_rtts", (json_int_t)view->probe_rtts));
 }

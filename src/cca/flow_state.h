@@ -10,7 +10,7 @@
 #include "cca/core/bbr.h"
 #include "cca/core/bwe.h"
 
-#define PEP_CCA_VERSION        1U             /* goes up with a change; test_cca_objects holds it */
+#define PEP_CCA_VERSION        2U             /* goes up with a change; test_cca_objects holds it */
 #define PEP_CCA_MAGIC          0x70657063U    /* "pepc" */
 #define PEP_CCA_STATE_MAP      "pep_cc_state" /* socket storage with one struct pep_cc_flow each */
 #define PEP_CCA_FLOWS_FILE     "flows"        /* the pinned iterator over all of them */

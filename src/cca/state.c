@@ -39,6 +39,7 @@ static void view_bbr(const struct pep_cc_flow *flow, struct pep_cca_view *view)
 	view->mode = b->mode < PEP_BBR_MODE_COUNT_ ? bbr_modes[b->mode] : "?";
 	view->bandwidth = pep_bw_bytes(pep_bbr_bw(b), flow->mss_bytes, PEP_GAIN_UNIT, 0);
 	view->min_rtt_us = known(b->min_rtt_us);
+	view->jitter_us = known(b->sparse.jitter_us);
 	view->standing_rtt_us = known(pep_standing_rtt_get(&b->rtt));
 	view->pacing_gain = b->applied_gain;
 	view->cwnd_gain = b->cwnd_gain;

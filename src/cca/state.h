@@ -19,6 +19,7 @@ struct pep_cca_view {
 	const char *mode;    /* "startup", "drain", "probe-bw", "probe-rtt"; "start", "avoid" */
 	uint64_t bandwidth;  /* believed, bytes/s of payload */
 	uint32_t min_rtt_us; /* least RTT, 0: unknown */
+	uint32_t jitter_us; /* what jitter is believed to add to it (pep_bbr_d), 0: none, unknown */
 	uint32_t standing_rtt_us; /* least RTT of the last two rounds, 0: not tracked or unknown */
 	uint32_t pacing_gain;     /* in effect, 1/256; 0: none (pep_bwe) */
 	uint32_t cwnd_gain;       /* 1/256; 0: none */

@@ -95,32 +95,58 @@ static void safe_pacing_works_within_seconds(void **state)
 	assert_between(d, 0, 0.5 * bbr);
 }
 
-static void strict_pacing_hardly_loses_in_shallow_buffers(void **state)
+static void pacing_hardly_loses_in_shallow_buffers(void **state)
 {
-	static const char *const rates[] = {"20Mbit/s", "100Mbit/s"};
+	static const char *const forms[] = {"pep_bbr_d.rtt-pacing=safe",
+					    "pep_bbr_d.rtt-pacing=strict"};
+	static const char *const rates[] = {"20Mbit/s", "50Mbit/s", "100Mbit/s"};
+	static const char *const rtts[] = {"20ms", "40ms", "80ms"};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT_OF(rates); i++) {
+	for (size_t i = 0; i < 2 * COUNT_OF(rates) * COUNT_OF(rtts); i++) {
 		struct sim_test_median d = sim_test_medians(
 			"pep_bbr_d", "shallow-buffer",
-			S("rate", rates[i], "param", "pep_bbr_d.rtt-pacing=strict"), 5);
+			S("rate", rates[i / 2 % COUNT_OF(rates)], "rtt",
+			  rtts[i / 2 / COUNT_OF(rates)], "param", forms[i % 2], "time", "18s"),
+			5);
 
-		assert_between(d.retrans, 0, 0.001);
-		assert_between(d.utilisation, 0.95, 1);
+		/* The strict form's ProbeRTTs do not join each other: 0.1 % in the least buffer. */
+		assert_between(d.retrans, 0, i == 1 ? 0.002 : 0.001);
+		assert_between(d.utilisation, 0.95, 1.01);
+	}
+}
+
+/* One flow gives up no more than the others gain. */
+static void safe_pacing_costs_one_flow_little(void **state)
+{
+	static const char *const rtts[] = {"20ms", "40ms", "80ms"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(rtts); i++) {
+		const char *const *cell = S("rtt", rtts[i], "flows", "1", "time", "30s");
+
+		assert_between(
+			sim_test_medians("pep_bbr_d", "deep-buffer", cell, 3).goodput_mbps,
+			0.98 * sim_test_medians("pep_bbr", "deep-buffer", cell, 3).goodput_mbps,
+			1000);
 	}
 }
 
 static void safe_pacing_bears_jitter(void **state)
 {
-	static const char *const cells[][2] = {{"20Mbit/s", "40ms"},
+	static const char *const cells[][2] = {{"20Mbit/s", "20ms"},
+					       {"20Mbit/s", "40ms"},
 					       {"20Mbit/s", "80ms"},
 					       {"100Mbit/s", "20ms"},
 					       {"100Mbit/s", "40ms"}};
+	static const char *const losses[] = {"0%", "1%"};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT_OF(cells); i++)
+	for (size_t i = 0; i < 2 * COUNT_OF(cells); i++)
 		assert_between(sim_test_medians("pep_bbr_d", "radio-jitter",
-						S("rate", cells[i][0], "rtt", cells[i][1]), 3)
+						S("rate", cells[i / 2][0], "rtt", cells[i / 2][1],
+						  "loss", losses[i % 2], "time", "18s"),
+						5)
 				       .utilisation,
 			       0.9, 1.01);
 }
@@ -240,7 +266,8 @@ int main(void)
 		cmocka_unit_test(bbr_a_bears_random_loss_as_bbr_does),
 		cmocka_unit_test(rtt_adjusted_pacing_halves_the_queue),
 		cmocka_unit_test(safe_pacing_works_within_seconds),
-		cmocka_unit_test(strict_pacing_hardly_loses_in_shallow_buffers),
+		cmocka_unit_test(pacing_hardly_loses_in_shallow_buffers),
+		cmocka_unit_test(safe_pacing_costs_one_flow_little),
 		cmocka_unit_test(safe_pacing_bears_jitter),
 		cmocka_unit_test(bbr_a_is_back_soon_after_a_blockage),
 		cmocka_unit_test(bandwidth_estimation_doubles_the_rate_under_loss),

@@ -6,59 +6,9 @@
  */
 #include "unit/unit.h"
 
-#include "cca/core/bbr.h"
+#include "sim/radio_world.h"
+
 #include "cca/core/bwe.h"
-
-#define MIN_RTT_US 40000u
-#define MSS        1448u
-#define BW         ((uint32_t)(PEP_BW_UNIT / 400)) /* one packet in 400 us: 100 packets in 40 ms */
-
-struct world {
-	struct pep_bbr b;
-	struct pep_bbr_params p;
-	struct pep_cc_sock sk;
-	struct pep_cc_out out;
-};
-
-static const struct pep_bbr_params bbr_a = PEP_BBR_PARAMS_A, bbr_d = PEP_BBR_PARAMS_D;
-
-/* A connection in ProbeBW that knows its path: 100 packets and 40 ms. */
-static void start(struct world *w, const struct pep_bbr_params *p)
-{
-	*w = (struct world){.p = *p};
-	w->sk = (struct pep_cc_sock){
-		.now_us = 1000000,
-		.delivered_us = 1000000,
-		.max_pacing_rate = UINT64_MAX,
-		.delivered = 1000,
-		.cwnd = 200,
-		.cwnd_clamp = UINT32_MAX,
-		.inflight = 200,
-		.mss_bytes = MSS,
-		.srtt_us = MIN_RTT_US,
-		.min_rtt_us = MIN_RTT_US,
-		.pacing_shift = 10,
-		.random = 1,
-	};
-	pep_cc_out_init(&w->out, &w->sk);
-	pep_bbr_init(&w->b, &w->p, &w->sk, &w->out);
-	pep_max_filter_reset(&w->b.bw, 0, BW);
-	w->b.mode = PEP_BBR_PROBE_BW;
-	w->b.cwnd_gain = 512;
-	w->b.full_bw_reached = true;
-}
-
-/* A round trip of @rtt_us in which @packets arrived and @lost did not. */
-static void go_round(struct world *w, uint32_t rtt_us, uint32_t packets, uint32_t lost)
-{
-	for (int i = 0; i < 4; i++)
-		pep_standing_rtt_add(&w->b.rtt, rtt_us);
-	w->sk.now_us += rtt_us;
-	w->sk.delivered_us = w->sk.now_us;
-	w->sk.delivered += packets;
-	w->sk.lost += lost;
-	pep_bbr_start_round(&w->b, &w->p, &w->sk);
-}
 
 static void usual_loss_falls_fast_and_rises_slowly(void **state)
 {
@@ -234,57 +184,6 @@ static void the_base_rtt_is_forgotten_after_two_windows(void **state)
 	assert_int_equal(pep_bbr_base_rtt(&w.b), MIN_RTT_US + 25000);
 }
 
-static void a_high_base_rtt_is_checked_once_and_early(void **state)
-{
-	struct pep_cc_rate rs = {.interval_us = 1, .delivered = 1, .rtt_us = 2 * MIN_RTT_US};
-	struct world w;
-
-	(void)state;
-	start(&w, &bbr_d);
-	go_round(&w, 2 * MIN_RTT_US, 100, 0);
-	pep_bbr_update_min_rtt(&w.b, &w.p, &w.sk, &rs, &w.out);
-	assert_int_equal(w.b.mode, PEP_BBR_PROBE_BW); /* too early */
-	w.sk.now_us += 1000000;
-	pep_bbr_update_min_rtt(&w.b, &w.p, &w.sk, &rs, &w.out);
-	assert_int_equal(w.b.mode, PEP_BBR_PROBE_RTT);
-	w.b.mode = PEP_BBR_PROBE_BW;
-	w.sk.now_us += 1000000;
-	w.b.min_rtt_us = MIN_RTT_US;
-	pep_bbr_update_min_rtt(&w.b, &w.p, &w.sk, &rs, &w.out);
-	assert_int_equal(w.b.mode, PEP_BBR_PROBE_BW);
-}
-
-static void a_base_rtt_near_the_least_needs_no_check(void **state)
-{
-	struct world w;
-
-	(void)state;
-	start(&w, &bbr_d);
-	w.sk.now_us += 2000000;
-	w.b.busy.now_us = MIN_RTT_US + MIN_RTT_US / 4;
-	assert_false(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
-	w.b.busy.now_us += 1;
-	assert_true(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
-	w.p.probe_rtt_ms = 0;
-	assert_false(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
-	w.p = bbr_a;
-	assert_false(pep_bbr_base_needs_check(&w.b, &w.p, &w.sk));
-}
-
-static void jitter_alone_does_not_slow_pacing(void **state)
-{
-	struct world w;
-
-	(void)state;
-	start(&w, &bbr_d);
-	go_round(&w, 3 * MIN_RTT_US, 100, 0);
-	go_round(&w, 3 * MIN_RTT_US, 100, 0);
-	assert_int_equal(pep_bbr_rtt_factor(&w.b, &w.p, &w.sk), PEP_GAIN_UNIT);
-	go_round(&w, 5 * MIN_RTT_US, 100, 0); /* a queue comes on top */
-	go_round(&w, 5 * MIN_RTT_US, 100, 0);
-	assert_true(pep_bbr_rtt_factor(&w.b, &w.p, &w.sk) < PEP_GAIN_UNIT);
-}
-
 static void regain(struct world *w, uint32_t bw)
 {
 	struct pep_cc_rate rs = {.interval_us = 1, .delivered = 1};
@@ -300,6 +199,7 @@ static void more_bandwidth_without_a_queue_starts_a_search(void **state)
 	(void)state;
 	start(&w, &bbr_a);
 	w.b.cycle_bw = BW;
+	w.b.quiet_cycles = 2;
 	go_round(&w, MIN_RTT_US, 100, 0);
 	regain(&w, pep_gain(BW, 299)); /* not enough */
 	assert_int_equal(w.b.mode, PEP_BBR_PROBE_BW);
@@ -315,6 +215,7 @@ static void more_bandwidth_does_not_count(const char *why, void (*spoil)(struct 
 
 	start(&w, &bbr_a);
 	w.b.cycle_bw = BW;
+	w.b.quiet_cycles = 2;
 	go_round(&w, MIN_RTT_US, 100, 0);
 	spoil(&w);
 	regain(&w, pep_gain(BW, 320));
@@ -353,6 +254,11 @@ static void have_it_off(struct world *w)
 	w->p.regain = 0;
 }
 
+static void have_others(struct world *w)
+{
+	w->b.quiet_cycles = 1;
+}
+
 static void a_search_needs_a_quiet_path(void **state)
 {
 	(void)state;
@@ -362,6 +268,32 @@ static void a_search_needs_a_quiet_path(void **state)
 	more_bandwidth_does_not_count("a policer", have_policer);
 	more_bandwidth_does_not_count("idle time", have_idled);
 	more_bandwidth_does_not_count("the setting", have_it_off);
+	more_bandwidth_does_not_count("other flows' queue not long ago", have_others);
+}
+
+static void a_queue_after_our_own_is_others(void **state)
+{
+	const uint32_t bound_us = MIN_RTT_US + MIN_RTT_US / 4 + 2000;
+	struct world w;
+
+	(void)state;
+	start(&w, &bbr_a);
+	w.b.quiet_cycles = 5;
+	w.b.cycle_idx = 3; /* may be our own */
+	w.b.rtt.now_us = w.b.rtt.before_us = bound_us + 1;
+	pep_bbr_watch_others(&w.b, &w.p, &w.sk);
+	assert_int_equal(w.b.quiet_cycles, 5);
+	w.b.cycle_idx = 4;
+	w.b.rtt.now_us = bound_us;
+	pep_bbr_watch_others(&w.b, &w.p, &w.sk);
+	assert_int_equal(w.b.quiet_cycles, 5);
+	w.b.rtt.now_us++;
+	pep_bbr_watch_others(&w.b, &w.p, &w.sk);
+	assert_int_equal(w.b.quiet_cycles, 0);
+	w.b.quiet_cycles = 5;
+	w.b.mode = PEP_BBR_PROBE_RTT;
+	pep_bbr_watch_others(&w.b, &w.p, &w.sk);
+	assert_int_equal(w.b.quiet_cycles, 0);
 }
 
 static void a_cycle_remembers_its_bandwidth(void **state)
@@ -373,9 +305,11 @@ static void a_cycle_remembers_its_bandwidth(void **state)
 	w.b.cycle_idx = 7;
 	pep_bbr_advance_phase(&w.b, &w.sk);
 	assert_int_equal(w.b.cycle_bw, BW);
+	assert_int_equal(w.b.quiet_cycles, 1);
 	pep_max_filter_reset(&w.b.bw, 0, 2 * BW);
 	pep_bbr_advance_phase(&w.b, &w.sk);
 	assert_int_equal(w.b.cycle_bw, BW);
+	assert_int_equal(w.b.quiet_cycles, 1);
 }
 
 /* -- bandwidth estimation -- */
@@ -472,11 +406,9 @@ int main(void)
 		cmocka_unit_test(the_cap_moves_by_a_packet_at_least),
 		cmocka_unit_test(busy_rounds_tell_the_base_rtt),
 		cmocka_unit_test(the_base_rtt_is_forgotten_after_two_windows),
-		cmocka_unit_test(a_high_base_rtt_is_checked_once_and_early),
-		cmocka_unit_test(a_base_rtt_near_the_least_needs_no_check),
-		cmocka_unit_test(jitter_alone_does_not_slow_pacing),
 		cmocka_unit_test(more_bandwidth_without_a_queue_starts_a_search),
 		cmocka_unit_test(a_search_needs_a_quiet_path),
+		cmocka_unit_test(a_queue_after_our_own_is_others),
 		cmocka_unit_test(a_cycle_remembers_its_bandwidth),
 		cmocka_unit_test(an_episode_that_loses_on_is_cut_again),
 		cmocka_unit_test(a_round_that_loses_much_does_not_grow),

@@ -416,17 +416,52 @@ static void pacing_gives_way_to_a_standing_queue(void **state)
 	see_rtt(&x, 20, 25000);
 	assert_int_equal(factor(&x), 21250 * 256 / 25000);
 	assert_int_equal(x.b.applied_gain, (x.b.pacing_gain * factor(&x)) >> 8);
-	/* Three quarters at least. */
+	/* Thirteen sixteenths at least. */
 	see_rtt(&x, 20, 60000);
 	see_rtt(&x, 20, 60000);
-	assert_int_equal(factor(&x), 192);
-	x.p.rtt_pacing_floor = 208;
 	assert_int_equal(factor(&x), 208);
-	/* Two mean deviations are allowed, up to half of the least RTT. */
-	x.sk.mdev_us = 100000;
-	see_rtt(&x, 20, 40000);
-	see_rtt(&x, 20, 40000);
-	assert_int_equal(factor(&x), 31250 * 256 / 40000 > 208 ? 31250 * 256 / 40000 : 208);
+	x.p.rtt_pacing_floor = 192;
+	assert_int_equal(factor(&x), 192);
+}
+
+static void known_jitter_is_allowed_on_top(void **state)
+{
+	struct bench x;
+
+	(void)state;
+	steady(&x, bbr_d);
+	see_rtt(&x, 20, RTT);
+	x.sk.inflight = 1000;
+	x.sk.srtt_us = 25000;
+	x.b.sparse.jitter_us = 0; /* none: 20 ms and a thirty-second */
+	assert_int_equal(factor(&x), 20625 * 256 / 25000);
+	x.sk.srtt_us = 100000;
+	assert_int_equal(factor(&x), 128);
+	x.b.sparse.jitter_us = 2000;
+	x.sk.srtt_us = 25000;
+	assert_int_equal(factor(&x), 22625 * 256 / 25000);
+	x.b.sparse.jitter_us = RTT / 4 + 1; /* so much that a mistake must not feed itself */
+	x.sk.srtt_us = 100000;
+	assert_int_equal(factor(&x), 208);
+	x.b.sparse.jitter_us = RTT + 1; /* as much as the RTT itself */
+	assert_int_equal(factor(&x), 256);
+	x.p.rtt_pacing_floor = 150;
+	assert_int_equal(factor(&x), 150);
+}
+
+static void a_flow_without_a_part_in_the_queue_is_not_slowed(void **state)
+{
+	struct bench x;
+
+	(void)state;
+	steady(&x, bbr_d); /* 100 packets and 20 ms */
+	see_rtt(&x, 20, RTT);
+	x.b.sparse.jitter_us = 0;
+	x.sk.srtt_us = 30000;
+	x.sk.inflight = 103; /* 20 ms and a thirty-second of the bandwidth */
+	assert_int_equal(factor(&x), 256);
+	x.sk.inflight = 104;
+	assert_int_equal(factor(&x), 20625 * 256 / 30000);
 }
 
 static void the_strict_form_follows_the_smoothed_rtt(void **state)
@@ -452,7 +487,7 @@ static void pacing_is_left_alone_where_the_rtt_tells_nothing(void **state)
 	steady(&x, bbr_d);
 	see_rtt(&x, 20, 60000);
 	see_rtt(&x, 20, 60000);
-	assert_int_equal(factor(&x), 192);
+	assert_int_equal(factor(&x), 208);
 	x.b.mode = PEP_BBR_STARTUP;
 	assert_int_equal(factor(&x), 256);
 	x.b.mode = PEP_BBR_PROBE_RTT;
@@ -483,9 +518,11 @@ static void four_packets_a_round_trip_are_always_allowed(void **state)
 	see_rtt(&x, 20, 4 * RTT);
 	x.b.mode = PEP_BBR_PROBE_BW;
 	x.b.pacing_gain = 256;
-	assert_int_equal(factor(&x), 192);
-	assert_int_equal(pep_bbr_applied_gain(&x.b, &x.p, &x.sk, pep_bw(8, RTT)), 192);
-	assert_int_equal(pep_bbr_applied_gain(&x.b, &x.p, &x.sk, pep_bw(4, RTT)), 256);
+	x.b.sparse.jitter_us = PEP_RTT_NONE;
+	x.sk.inflight = 1000;
+	assert_int_equal(factor(&x), 208);
+	assert_int_equal(pep_bbr_applied_gain(&x.b, &x.p, &x.sk, pep_bw(8, RTT)), 208);
+	assert_int_equal(pep_bbr_applied_gain(&x.b, &x.p, &x.sk, pep_bw(3, RTT)), 256);
 }
 
 int main(void)
@@ -507,6 +544,8 @@ int main(void)
 		cmocka_unit_test(losses_must_exceed_the_usual_ones),
 		cmocka_unit_test(a_cut_window_comes_back_step_by_step),
 		cmocka_unit_test(pacing_gives_way_to_a_standing_queue),
+		cmocka_unit_test(known_jitter_is_allowed_on_top),
+		cmocka_unit_test(a_flow_without_a_part_in_the_queue_is_not_slowed),
 		cmocka_unit_test(the_strict_form_follows_the_smoothed_rtt),
 		cmocka_unit_test(pacing_is_left_alone_where_the_rtt_tells_nothing),
 		cmocka_unit_test(four_packets_a_round_trip_are_always_allowed),

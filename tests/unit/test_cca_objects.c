@@ -21,6 +21,7 @@ static const struct {
 	uint32_t version, layout;
 } versions[] = {
 	{1, 0x446b4bab},
+	{2, 0xa9fece90},
 };
 
 static struct bpf_object *open_object(const struct pep_cca_object *object)

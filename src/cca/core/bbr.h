@@ -6,10 +6,11 @@
  * The BBR family: one function per callback of a congestion control. The caller fills the socket
  * and the rate sample, prepares @out with pep_cc_out_init, and applies what changed in it.
  *
- * BBR version 1 follows Linux (net/ipv4/tcp_bbr.c as of 6.18); the variants are in bbr_mod.h.
+ * BBR version 1 follows Linux (net/ipv4/tcp_bbr.c as of 6.18); the variants are in bbr_mod.h and
+ * bbr_pacing.h.
  */
 
-#include "cca/core/bbr_mod.h"
+#include "cca/core/bbr_pacing.h"
 
 /* -- pacing -- */
 
@@ -96,8 +97,8 @@ PEP_CORE void pep_bbr_update_full_bw(struct pep_bbr *b, const struct pep_cc_rate
 /*
  * A blocked radio comes back with several times the bandwidth at once, and a quarter more per cycle
  * takes dozens of round trips to find it. When asking for more has brought more and no queue, there
- * may be much more: search for it as at the start. Not with strict pacing, which keeps queues so
- * short that the shares of several flows would look like it.
+ * may be much more: search for it as at the start. Not beside other flows, whose pauses look like
+ * it, and not with strict pacing, which keeps their queues too short to be seen.
  */
 PEP_CORE void pep_bbr_regain(struct pep_bbr *b, const struct pep_bbr_params *p,
 			     const struct pep_cc_sock *sk, const struct pep_cc_rate *rs)
@@ -106,7 +107,8 @@ PEP_CORE void pep_bbr_regain(struct pep_bbr *b, const struct pep_bbr_params *p,
 
 	if (!p->regain || p->rtt_pacing == PEP_RTT_PACING_STRICT || b->mode != PEP_BBR_PROBE_BW ||
 	    sk->ca_state != PEP_CA_OPEN || rs->app_limited || b->lt_use_bw || b->idle_rounds ||
-	    b->cwnd_cap || !b->cycle_bw || pep_bbr_max_bw(b) < pep_gain(b->cycle_bw, p->regain) ||
+	    b->cwnd_cap || !b->cycle_bw || b->quiet_cycles < PEP_BBR_QUIET_CYCLES ||
+	    pep_bbr_max_bw(b) < pep_gain(b->cycle_bw, p->regain) ||
 	    pep_standing_rtt_get(&b->rtt) > (uint64_t)base_us +
 						    (base_us >> PEP_BBR_REGAIN_RISE_SHIFT) +
 						    pep_bbr_jitter_us(b, sk))
@@ -139,6 +141,7 @@ PEP_CORE void pep_bbr_check_probe_rtt_done(struct pep_bbr *b, const struct pep_b
 	if (!b->probe_rtt_done_us || sk->now_us <= b->probe_rtt_done_us)
 		return;
 	b->min_rtt_stamp_us = sk->now_us;
+	pep_sparse_rtt_end(&b->sparse);
 	b->idle_rounds = PEP_BBR_PACING_IDLE_ROUNDS;
 	/* The authors' code lost this line: its window climbs from four packets every time. */
 	if (p->verdict != PEP_VERDICT_AUTHOR)
@@ -164,7 +167,7 @@ PEP_CORE void pep_bbr_run_probe_rtt(struct pep_bbr *b, const struct pep_bbr_para
 	} else if (b->probe_rtt_done_us) {
 		if (b->round_start)
 			b->probe_rtt_round_done = true;
-		if (b->probe_rtt_round_done)
+		if (b->probe_rtt_round_done && !pep_bbr_jitter_wanted(b, p, sk))
 			pep_bbr_check_probe_rtt_done(b, p, sk, out);
 	}
 }
@@ -176,8 +179,8 @@ PEP_CORE void pep_bbr_update_min_rtt(struct pep_bbr *b, const struct pep_bbr_par
 	uint64_t window_us = (uint64_t)p->min_rtt_window_ms * PEP_USEC_PER_MSEC;
 	bool expired = pep_elapsed_us(sk->now_us, b->min_rtt_stamp_us) > window_us;
 
-	if (pep_bbr_base_needs_check(b, p, sk))
-		b->base_checked = expired = true;
+	if (pep_bbr_probe_rtt_early(b, p, sk, rs))
+		b->jitter_checked = expired = true;
 
 	if (rs->rtt_us >= 0 &&
 	    ((uint64_t)rs->rtt_us < b->min_rtt_us || (expired && !rs->ack_delayed))) {
@@ -190,8 +193,14 @@ PEP_CORE void pep_bbr_update_min_rtt(struct pep_bbr *b, const struct pep_bbr_par
 		pep_bbr_save_cwnd(b, out->cwnd);
 		b->mode = PEP_BBR_PROBE_RTT;
 		b->probe_rtt_done_us = 0;
+		pep_sparse_rtt_start(&b->sparse);
 		b->probe_rtts++;
 	}
+	if (b->mode == PEP_BBR_PROBE_RTT && b->probe_rtt_done_us && b->probe_rtt_round_done &&
+	    rs->rtt_us >= 0)
+		pep_sparse_rtt_add(&b->sparse,
+				   (uint32_t)pep_min64((uint64_t)rs->rtt_us, PEP_RTT_NONE - 1),
+				   b->round_start);
 	if (b->mode == PEP_BBR_PROBE_RTT)
 		pep_bbr_run_probe_rtt(b, p, sk, out);
 	if (rs->delivered > 0)
@@ -334,7 +343,8 @@ PEP_CORE bool pep_bbr_recover(struct pep_bbr *b, const struct pep_bbr_params *p,
 PEP_CORE void pep_bbr_grow(struct pep_bbr *b, const struct pep_bbr_params *p,
 			   const struct pep_cc_sock *sk, uint32_t acked, struct pep_cc_out *out)
 {
-	uint32_t target = pep_bbr_bdp(b, pep_bbr_bw(b), b->cwnd_gain);
+	uint32_t target =
+		pep_max32(pep_bbr_bdp(b, pep_bbr_bw(b), b->cwnd_gain), pep_bbr_jitter_cwnd(b, p));
 
 	target = pep_sat32((uint64_t)target + pep_bbr_aggregation_cwnd(b, p));
 	target = pep_bbr_quantize(b, sk, out, target);
@@ -366,6 +376,8 @@ PEP_CORE void pep_bbr_init(struct pep_bbr *b, const struct pep_bbr_params *p,
 		.prev_ca_state = PEP_CA_OPEN,
 	};
 	pep_standing_rtt_reset(&b->rtt);
+	b->sparse.jitter_us = PEP_RTT_NONE;
+	pep_sparse_rtt_start(&b->sparse);
 	b->busy = (struct pep_busy_rtt){sk->now_us, PEP_RTT_NONE, PEP_RTT_NONE};
 	b->usual = (struct pep_usual_loss){0, sk->lost, sk->delivered};
 	pep_bbr_lt_reset(b, sk);
@@ -407,6 +419,7 @@ PEP_CORE void pep_bbr_ack_send(struct pep_bbr *b, const struct pep_bbr_params *p
 			       struct pep_cc_out *out)
 {
 	pep_bbr_pace(b, p, sk, out, pep_bbr_applied_gain(b, p, sk, pep_bbr_bw(b)));
+	pep_bbr_watch_others(b, p, sk);
 	if (rs->acked_sacked && !pep_bbr_recover(b, p, sk, rs, out))
 		pep_bbr_grow(b, p, sk, rs->acked_sacked, out);
 	out->cwnd = pep_min32(out->cwnd, sk->cwnd_clamp);

@@ -3,8 +3,8 @@
 #define PEP_CCA_CORE_BBR_MOD_H
 
 /*
- * What the variants add to BBR: a verdict on losses (BBR-ACD, BBR-A) and pacing that follows the
- * RTT. Each is a parameter; with both off nothing here changes anything.
+ * What the variants add to BBR's window: a verdict on losses (BBR-ACD, BBR-A). It is a parameter;
+ * when off nothing here changes anything. Pacing that follows the RTT is in bbr_pacing.h.
  */
 
 #include "cca/core/bbr_model.h"
@@ -147,62 +147,6 @@ PEP_CORE uint32_t pep_bbr_base_rtt(const struct pep_bbr *b)
 	uint32_t busy_us = pep_min32(b->busy.now_us, b->busy.before_us);
 
 	return busy_us == PEP_RTT_NONE ? b->min_rtt_us : busy_us;
-}
-
-/*
- * Flows that start together learn a busy RTT with each other's queue in it. An early ProbeRTT
- * empties the queue, so that the rounds after it tell queue from jitter; later ones come by
- * themselves.
- */
-PEP_CORE bool pep_bbr_base_needs_check(const struct pep_bbr *b, const struct pep_bbr_params *p,
-				       const struct pep_cc_sock *sk)
-{
-	return p->rtt_pacing == PEP_RTT_PACING_SAFE && p->probe_rtt_ms && !b->base_checked &&
-	       b->mode == PEP_BBR_PROBE_BW &&
-	       pep_elapsed_us(sk->now_us, b->busy.since_us) > PEP_BBR_BASE_CHECK_US &&
-	       pep_bbr_base_rtt(b) >
-		       (uint64_t)b->min_rtt_us + (b->min_rtt_us >> PEP_BBR_BASE_CHECK_SHIFT);
-}
-
-/** Factor (1/256, at most 256) by which pacing gives way to a queue. */
-PEP_CORE uint32_t pep_bbr_rtt_factor(const struct pep_bbr *b, const struct pep_bbr_params *p,
-				     const struct pep_cc_sock *sk)
-{
-	uint32_t floor = p->rtt_pacing_floor, rtt_us;
-	uint64_t allowed = b->min_rtt_us;
-
-	if ((b->mode != PEP_BBR_DRAIN && b->mode != PEP_BBR_PROBE_BW) ||
-	    b->min_rtt_us == PEP_RTT_NONE)
-		return PEP_GAIN_UNIT;
-	if (p->rtt_pacing == PEP_RTT_PACING_STRICT) {
-		rtt_us = sk->srtt_us;
-		floor = floor ? floor : PEP_BBR_STRICT_FLOOR;
-	} else {
-		if (pep_standing_rtt_samples(&b->rtt) < PEP_BBR_PACING_MIN_SAMPLES)
-			return PEP_GAIN_UNIT;
-		rtt_us = pep_standing_rtt_get(&b->rtt);
-		floor = floor ? floor : PEP_BBR_SAFE_FLOOR;
-		allowed = (uint64_t)pep_bbr_base_rtt(b) +
-			  (b->min_rtt_us >> PEP_BBR_SAFE_SLACK_SHIFT) + pep_bbr_jitter_us(b, sk);
-	}
-	if (allowed >= rtt_us)
-		return PEP_GAIN_UNIT;
-	return pep_max32((uint32_t)(allowed * PEP_GAIN_UNIT / rtt_us), floor);
-}
-
-/** The pacing gain to use: the phase's, lowered after a cut and by a standing queue. */
-PEP_CORE uint32_t pep_bbr_applied_gain(const struct pep_bbr *b, const struct pep_bbr_params *p,
-				       const struct pep_cc_sock *sk, uint32_t bw)
-{
-	uint32_t gain = b->pacing_gain, slow;
-
-	if (b->cut_round && p->cut_gain != PEP_GAIN_UNIT)
-		return p->cut_gain;
-	if (p->rtt_pacing == PEP_RTT_PACING_OFF)
-		return gain;
-	slow = (gain * pep_bbr_rtt_factor(b, p, sk)) >> PEP_GAIN_SHIFT;
-	/* Never so slow that the ACK clock stops: four packets per unloaded round trip. */
-	return pep_bbr_bdp(b, bw, slow) < PEP_MIN_CWND ? gain : slow;
 }
 
 #endif

@@ -65,8 +65,11 @@ PEP_CORE void pep_bbr_advance_phase(struct pep_bbr *b, const struct pep_cc_sock 
 {
 	b->cycle_idx = (b->cycle_idx + 1) % PEP_BBR_CYCLE_LEN;
 	b->cycle_us = sk->delivered_us;
-	if (b->cycle_idx == 0)
-		b->cycle_bw = pep_bbr_max_bw(b);
+	if (b->cycle_idx)
+		return;
+	b->cycle_bw = pep_bbr_max_bw(b);
+	if (b->quiet_cycles < UINT8_MAX)
+		b->quiet_cycles++;
 }
 
 PEP_CORE void pep_bbr_enter_probe_bw(struct pep_bbr *b, const struct pep_cc_sock *sk)

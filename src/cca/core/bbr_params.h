@@ -81,7 +81,7 @@ enum pep_bbr_kind {
 	P(regrow, "regrow", "1/256", 0, 1024, 0, 32, 16, 0,                                     \
 	  "part of the bandwidth-delay product that a round gives back to the window after a "  \
 	  "congestive loss (standing); 0: all at once")                                         \
-	P(regain, "regain", "1/256", 0, 1023, 0, 0, 300, 300,                                   \
+	P(regain, "regain", "1/256", 0, 1023, 0, 0, 300, 0,                                     \
 	  "growth of the bandwidth within a cycle, without a queue, that makes the search for " \
 	  "the path's bandwidth begin anew; 0: none does")                                      \
 	P(same_tol_us, "same-tolerance", "us", 0, 100000, 1000, 1000, 1000, 1000,               \
@@ -92,7 +92,7 @@ enum pep_bbr_kind {
 	  PEP_RTT_PACING_OFF, PEP_RTT_PACING_OFF, PEP_RTT_PACING_SAFE,                          \
 	  "slow pacing down while the RTT is above the least RTT")                              \
 	P(rtt_pacing_floor, "rtt-pacing-floor", "1/256", 0, 256, 0, 0, 0, 0,                    \
-	  "least factor of rtt-pacing; 0: 192 when safe, 128 when strict")
+	  "least factor of rtt-pacing; 0: 128, or 208 and more where there is jitter (safe)")
 
 struct pep_bbr_params {
 #define PEP_P(field, key, unit, min, max, bbr, acd, a, d, help) uint32_t field;
