@@ -73,13 +73,24 @@ static void jump_from(const struct text *t, const char names[][PEP_CONF_NAME_SIZ
 		fprintf(t->out, "-I %s 1 -i %s%s -j %s\n", chain, names[i], match, target);
 }
 
-/* Bits of the client's port that choose the worker. Not the lowest: Linux gives even ones first. */
-#define PORT_BITS 8
+/* xt_u32 compares with so many values at most. */
+#define U32_VALUES 10u
 
-/* Where the client's port is, as xt_u32 says it. */
-static const char *port_expression(enum rules_family family)
+/*
+ * Writes "EXPRESSION=VALUE,VALUE...", true of a worker's share of the client's ports. A client that
+ * opens flows one after the other gets ports one after the other (Linux: each second), so the
+ * lowest bits deal them out. Not the very lowest: Linux gives even ports first.
+ */
+static void write_ports(const struct text *t, unsigned int worker, unsigned int workers)
 {
-	return family == RULES_FAMILY_IPV4 ? "0>>22&0x3C@0>>17" : "38>>1";
+	unsigned int n = 1;
+
+	while (2 * n <= U32_VALUES * workers)
+		n *= 2;
+	fprintf(t->out, "%s&0x%x=", t->family == RULES_FAMILY_IPV4 ? "0>>22&0x3C@0>>17" : "38>>1",
+		n - 1);
+	for (unsigned int value = worker; value < n; value += workers)
+		fprintf(t->out, "%s0x%x", value == worker ? "" : ",", value);
 }
 
 /*
@@ -100,13 +111,11 @@ static void write_queue(const struct text *t)
 	fprintf(t->out, "# every other new SYN is shown to the gate%s\n",
 		conf->fail == PEP_FAIL_OPEN ? "; without a daemon it goes on, end to end"
 					    : "; without a daemon it is dropped (fail = closed)");
-	for (unsigned int w = 0; t->options->by_port && w + 1 < workers; w++)
-		fprintf(t->out,
-			"-A EDGEPEP-GATE %s -m u32 --u32 \"%s&0x%x=0x%x:0x%x\""
-			" -j NFQUEUE --queue-num %u%s\n",
-			match, port_expression(t->family), (1u << PORT_BITS) - 1,
-			(w << PORT_BITS) / workers, ((w + 1) << PORT_BITS) / workers - 1, first + w,
-			bypass);
+	for (unsigned int w = 0; t->options->by_port && w + 1 < workers; w++) {
+		fprintf(t->out, "-A EDGEPEP-GATE %s -m u32 --u32 \"", match);
+		write_ports(t, w, workers);
+		fprintf(t->out, "\" -j NFQUEUE --queue-num %u%s\n", first + w, bypass);
+	}
 	if (workers == 1 || t->options->by_port)
 		fprintf(t->out, "-A EDGEPEP-GATE %s -j NFQUEUE --queue-num %u%s\n", match,
 			first + workers - 1, bypass);
