@@ -41,6 +41,21 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def all_cpu_seconds(pid):
+    """The same to the nanosecond."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as stat:
+            total += int(stat.read().split()[0])
+    return total / 1e9
+
+
+def pin(pid, cpus):
+    """All its threads on some CPUs."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        os.sched_setaffinity(int(task), cpus)
+
+
 def status(pid, thread=None):
     """/proc/PID/status as a dictionary."""
     path = f"/proc/{pid}/task/{thread}/status" if thread else f"/proc/{pid}/status"

@@ -6,11 +6,10 @@ time, in both directions, so that a busy gateway is part of what the verdicts ha
 """
 
 import contextlib
-import threading
 import time
 
-from lib import Link, peer, scenario
-from lib.flowtest import KILO
+from lib import Link, scenario
+from lib.ends import Ends, read_all, read_nothing, read_slowly, write_all, write_chunks
 from lib.monitor import Monitor
 from lib.netns import wait_until
 
@@ -18,70 +17,6 @@ SECONDS, SETTLE = 10, 3
 DIRECTIONS = ("downlink", "uplink")
 FAST_RADIO = {"rate": "200Mbit", "rtt": "10ms", "buffer": "1BDP"}
 FAST_CORE = {"rate": "200Mbit", "rtt": "60ms", "buffer": "1BDP"}
-
-
-class Ends:
-    """Both ends of one connection with threads that write and read as told, until stop()."""
-
-    def __init__(self, lab, direction, write, read):
-        self.direction = direction
-        self.going, self.ended = True, threading.Event()
-        with peer.Listener(lab.srv, 4) as listener:
-            client, server = peer.pair(lab.ue, listener)
-        self.peers = client, server
-        self.port = client.name()[1]
-        sender, receiver = (server, client) if direction == "downlink" else (client, server)
-        client.send(b"x")	# an upload's first byte; a server would answer nothing
-        if direction == "downlink":
-            server.receive(1)
-        self.threads = [threading.Thread(target=self._run, args=(write, sender), daemon=True),
-                        threading.Thread(target=self._run, args=(read, receiver), daemon=True)]
-        for thread in self.threads:
-            thread.start()
-
-    def _run(self, function, end):
-        with contextlib.suppress(OSError):
-            function(self, end)
-
-    def stop(self):
-        self.going = False
-        self.ended.set()
-        for end in self.peers:
-            with contextlib.suppress(OSError):
-                end.reset()
-        for thread in self.threads:
-            thread.join(5)
-
-
-def write_all(ends, end):
-    block = peer.data(256 * KILO)
-    while ends.going:
-        end.send(block)
-
-
-def write_chunks(size, pause):
-    def write(ends, end):
-        block = peer.data(size)
-        while ends.going:
-            end.send(block)
-            ends.ended.wait(pause)
-    return write
-
-
-def read_all(ends, end):
-    while ends.going and end.sock.recv(1 << 18):
-        pass
-
-
-def read_slowly(rate):
-    def read(ends, end):
-        while ends.going and end.sock.recv(max(1, rate // 50)):
-            ends.ended.wait(0.02)
-    return read
-
-
-def read_nothing(ends, _):
-    ends.ended.wait()
 
 
 class Watched:
