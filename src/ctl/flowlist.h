@@ -45,7 +45,8 @@ int flow_history(const struct ctl *ctl, const char *id, size_t most);
 /* ---- columns ------------------------------------------------------------------------------------
  */
 
-#define FLOW_CELL_SIZE 64
+#define FLOW_CELL_SIZE   64
+#define FLOW_ALL_COLUMNS 10 /* the highest weight */
 
 struct flow_column {
 	const char *title;
@@ -60,7 +61,7 @@ extern const size_t flow_n_columns;
 
 /**
  * One line of the table, at most @size - 1 bytes: the titles (@flow NULL) or a flow's cells.
- * Columns above @max_weight are left out.
+ * Columns above @max_weight are left out; if there are any, words too long for theirs are cut.
  */
 void flow_line(const struct pep_stats_flow *flow, uint64_t now_real_ns, int max_weight, char *line,
 	       size_t size);

@@ -117,10 +117,11 @@ static void print_list(const struct segment *segment, const struct flow_list *li
 {
 	char line[512];
 
-	flow_line(NULL, 0, 6, line, sizeof(line));
+	flow_line(NULL, 0, FLOW_ALL_COLUMNS, line, sizeof(line));
 	printf("%s\n", line);
 	for (size_t i = 0; i < list->n; i++) {
-		flow_line(&list->flows[i], segment->now_real_ns, 6, line, sizeof(line));
+		flow_line(&list->flows[i], segment->now_real_ns, FLOW_ALL_COLUMNS, line,
+			  sizeof(line));
 		printf("%s\n", line);
 	}
 	if (list->n < list->matched)

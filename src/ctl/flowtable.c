@@ -144,24 +144,32 @@ static void cell_limit(const struct pep_stats_flow *f, uint64_t now, char *text)
 }
 
 const struct flow_column flow_columns[] = {
-	{"FLOW", -7, 0, cell_id},
-	{"CLIENT", -21, 0, cell_client},
-	{"SERVER", -21, 1, cell_server},
-	{"AGE", 9, 3, cell_age},
-	{"STATE", -10, 5, cell_state},
+	{"FLOW", -7, 5, cell_id},
+	{"CLIENT", -19, 0, cell_client},
+	{"SERVER", -21, 6, cell_server},
+	{"AGE", 9, 8, cell_age},
+	{"STATE", -10, 9, cell_state},
 	{"DOWN", 11, 0, cell_down},
-	{"UP", 11, 1, cell_up},
-	{"BYTES", 9, 5, cell_bytes},
-	{"HELD", 9, 4, cell_held},
-	{"LIMITED BY", -11, 2, cell_limit},
-	{"RADIO CCA", -10, 4, cell_wl_cca},
-	{"RTT", 8, 2, cell_wl_rtt},
-	{"AGAIN", 7, 3, cell_wl_again},
-	{"WIRED CCA", -10, 6, cell_wd_cca},
-	{"RTT", 8, 4, cell_wd_rtt},
-	{"AGAIN", 7, 6, cell_wd_again},
+	{"UP", 11, 4, cell_up},
+	{"BYTES", 9, 9, cell_bytes},
+	{"HELD", 9, 7, cell_held},
+	{"LIMITED BY", -11, 1, cell_limit},
+	{"RADIO CCA", -10, 8, cell_wl_cca},
+	{"RADIO RTT", 9, 2, cell_wl_rtt},
+	{"AGAIN", 7, 7, cell_wl_again},
+	{"WIRED CCA", -10, FLOW_ALL_COLUMNS, cell_wd_cca},
+	{"WIRED RTT", 9, 3, cell_wd_rtt},
+	{"AGAIN", 7, FLOW_ALL_COLUMNS, cell_wd_again},
 };
 const size_t flow_n_columns = sizeof(flow_columns) / sizeof(*flow_columns);
+
+/* A word of more than @width characters would push the rest out of its columns, and of the screen.
+ */
+static void clip(char *text, int width)
+{
+	if (width > 0 && strlen(text) > (size_t)width)
+		(void)strcpy(text + width - 1, "~");
+}
 
 void flow_line(const struct pep_stats_flow *flow, uint64_t now_real_ns, int max_weight, char *line,
 	       size_t size)
@@ -179,6 +187,8 @@ void flow_line(const struct pep_stats_flow *flow, uint64_t now_real_ns, int max_
 			column->cell(flow, now_real_ns, text);
 		else
 			put(text, column->title);
+		if (max_weight < FLOW_ALL_COLUMNS)
+			clip(text, -column->width);
 		used += (size_t)snprintf(line + used, size - used, "%s%*s", used ? "  " : "",
 					 column->width, text);
 	}
@@ -191,7 +201,7 @@ int flow_fit(int width)
 {
 	int best = 0;
 
-	for (int weight = 0; weight <= 6; weight++) {
+	for (int weight = 0; weight <= FLOW_ALL_COLUMNS; weight++) {
 		int sum = 0;
 
 		for (size_t i = 0; i < flow_n_columns; i++)

@@ -184,9 +184,17 @@ static void test_flow_lines(void **state)
 		if (flow_fit(width) > 0)
 			assert_true(strlen(narrow) <= (size_t)width);
 	}
+	/* 80 columns have room for what matters, of both legs; a long address moves nothing */
+	flow_line(NULL, 0, flow_fit(80), narrow, sizeof(narrow));
+	assert_contains(narrow, "LIMITED BY");
+	assert_contains(narrow, "RADIO RTT");
+	assert_contains(narrow, "WIRED RTT");
+	assert_int_equal(inet_pton(AF_INET6, "2001:db8:1234:5678::1", &list.flows[0].client), 1);
+	flow_line(&list.flows[0], 0, flow_fit(80), narrow, sizeof(narrow));
+	assert_contains(narrow, "[2001:db8:1234:567~  8.00 Mbit/s");
 	/* a buffer too small is no overflow */
 	memset(narrow, 'x', sizeof(narrow));
-	flow_line(&list.flows[0], 0, 6, narrow, 10);
+	flow_line(&list.flows[0], 0, FLOW_ALL_COLUMNS, narrow, 10);
 	assert_true(strlen(narrow) <= 9);
 	assert_int_equal(narrow[10], 'x');
 	flow_list_fini(&list);
