@@ -11,9 +11,10 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-/* Full chunks in a row before splice pays; short splices in a row before copying pays again. */
+/* Large reads in a row before splice pays; short splices in a row before copying pays again. */
 #define BULK_ENTER         2
 #define BULK_MAX           6
+#define LARGE_READ_BYTES   32768
 #define SHORT_SPLICE_BYTES 16384
 
 /* With no memory to hold bytes in, so many are offered to the receiving socket at a time. */
@@ -124,20 +125,19 @@ static bool is_of_splice(int err)
 	return err == -ENOMEM || err == -EINVAL || err == -ENOSYS || err == -EPERM;
 }
 
-/* Remembers whether reads come in bulk: splice pays for large pieces only. */
+/*
+ * Remembers whether reads come in bulk: splice pays for large pieces only. With a thousand flows
+ * their buffers are small: all that may be held counts as large, too.
+ */
 static void score(struct pep_path *d, size_t n)
 {
-	if (d->pipe) {
-		if (n < SHORT_SPLICE_BYTES)
-			d->bulk_score--;
-		else if (d->bulk_score < BULK_MAX)
-			d->bulk_score++;
-	} else if (n == PEP_CHUNK_BYTES) {
-		if (d->bulk_score < BULK_MAX)
-			d->bulk_score++;
-	} else {
+	if (d->pipe && n < SHORT_SPLICE_BYTES)
+		d->bulk_score--;
+	else if (d->pipe || n >= LARGE_READ_BYTES ||
+		 (n >= SHORT_SPLICE_BYTES && n == d->target_bytes))
+		d->bulk_score += d->bulk_score < BULK_MAX;
+	else
 		d->bulk_score = 0;
-	}
 }
 
 static size_t read_size(const struct pep_path *d)
