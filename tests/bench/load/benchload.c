@@ -24,6 +24,7 @@ static const struct pep_usage_option options_table[] = {
 	{'n', "count", "N", "flows or samples"},
 	{'b', "bytes", "N", "bytes of a message (echo)"},
 	{'s', "seconds", "S", "how long"},
+	{'w', "warm-up", "S", "seconds before those that are not counted (bulk), then a line"},
 	{'r', "rate", "N", "bytes per second (age) or packets per second (syn)"},
 	{'R', "receive-buffer", "BYTES", "SO_RCVBUF of the client"},
 	{'u', "upload", NULL, "the client sends (bulk)"},
@@ -110,6 +111,9 @@ int main(int argc, char **argv)
 			break;
 		case 's':
 			options.seconds = number(optarg, "seconds");
+			break;
+		case 'w':
+			options.warm_up = number(optarg, "warm-up");
 			break;
 		case 'r':
 			options.rate = number(optarg, "rate");

@@ -28,6 +28,7 @@ struct load_options {
 	unsigned int count;    /* of flows, samples or packets */
 	unsigned int bytes;    /* of a message */
 	double seconds;
+	double warm_up; /* seconds before those, not counted */
 	double rate; /* bytes or packets per second */
 	int upload;
 	unsigned int receive_buffer; /* SO_RCVBUF; 0 leaves it */
