@@ -225,10 +225,13 @@ static int measure_direct(const struct ctl *ctl, const struct probe *p, struct m
 
 static json_t *measurement_json(const struct measurement *m)
 {
-	return json_pack("{s:s, s:s, s:s, s:f, s:I, s:I, s:s}", "name", m->name, "from", m->from,
+	long long rtt_us = m->result.rtt_us;
+
+	return json_pack("{s:s, s:s, s:s, s:f, s:I, s:o, s:s}", "name", m->name, "from", m->from,
 			 "to", m->to, "bits_per_second", m->result.bits_per_second, "retransmits",
-			 (json_int_t)m->result.retransmits, "rtt_us", (json_int_t)m->result.rtt_us,
-			 "congestion_control", m->result.control);
+			 (json_int_t)m->result.retransmits, "rtt_us",
+			 rtt_us ? json_integer(rtt_us) : json_null(), "congestion_control",
+			 m->result.control);
 }
 
 static int report(const struct ctl *ctl, const struct measurement *m, size_t n)
@@ -248,7 +251,8 @@ static int report(const struct ctl *ctl, const struct measurement *m, size_t n)
 		printf("%-12s%-10s%-10s%14s%12lld%12s  %s\n", m[i].name, m[i].from, m[i].to,
 		       pep_units_format_rate(rate, m[i].result.bits_per_second),
 		       m[i].result.retransmits,
-		       pep_units_format_time(rtt, (uint64_t)m[i].result.rtt_us),
+		       m[i].result.rtt_us ? pep_units_format_time(rtt, (uint64_t)m[i].result.rtt_us)
+					  : "-",
 		       *m[i].result.control ? m[i].result.control : "?");
 	return CTL_EXIT_OK;
 }

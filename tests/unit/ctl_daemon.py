@@ -348,6 +348,7 @@ class Ctl(unittest.TestCase):
             for m in found:
                 self.assertGreater(m["bits_per_second"], 1e6)
                 self.assertGreaterEqual(m["retransmits"], 0)
+                self.assertNotEqual(m["rtt_us"], 0)  # null if the sender was iperf3's server, which tells none
             self.assertEqual(found[0 if uplink else 1]["congestion_control"], "reno")
             # a control connection and a data connection, of the split measurement alone
             self.assertEqual(self.ctl_json("status")["counters"]["split"], split + 2)
