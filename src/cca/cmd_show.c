@@ -152,19 +152,18 @@ int cli_probe(struct cli *cli, int n, char **names)
 	usable = pep_cca_host_usable(host);
 	if (cli->json) {
 		cli_print_json(json_pack(
-			"{s:b, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:b, s:s?}", "ok", usable,
-			"kernel", host->release, "support", pep_cca_support_name(host->support),
-			"text", pep_cca_support_text(host->support), "cong_control_arguments",
+			"{s:b, s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s?}", "ok", usable, "kernel",
+			host->release, "support", pep_cca_support_name(host->support), "text",
+			pep_cca_support_text(host->support), "cong_control_arguments",
 			(json_int_t)host->arguments, "cwnd_event_tx_start", host->tx_start,
-			"min_tso_segs", host->min_tso_segs, "app_limited", host->app_limited, "jit",
-			host->jit, "variant", usable ? pep_cca_variant_name(host->variant) : NULL));
+			"app_limited", host->app_limited, "jit", host->jit, "variant",
+			usable ? pep_cca_variant_name(host->variant) : NULL));
 	} else {
 		printf("kernel            %s\nsupport           %s: %s\n", host->release,
 		       pep_cca_support_name(host->support), pep_cca_support_text(host->support));
-		printf("variant           %s (cong_control has %u arguments%s%s)\n",
+		printf("variant           %s (cong_control has %u arguments%s)\n",
 		       usable ? pep_cca_variant_name(host->variant) : "none", host->arguments,
-		       host->tx_start ? ", cwnd_event_tx_start" : "",
-		       host->arguments && !host->min_tso_segs ? ", no min_tso_segs" : "");
+		       host->tx_start ? ", cwnd_event_tx_start" : "");
 		printf("BPF compiler      %s\n", host->jit ? "on" : "off");
 	}
 	return usable ? CLI_EXIT_OK : CLI_EXIT_UNSUPPORTED;

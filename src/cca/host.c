@@ -27,7 +27,7 @@ static const struct {
 					      "(/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)"},
 };
 
-static const char *const variant_names[PEP_CCA_VARIANT_COUNT_] = {"2", "2s", "4", "4s", "4t"};
+static const char *const variant_names[PEP_CCA_VARIANT_COUNT_] = {"2", "4", "4t"};
 
 const char *pep_cca_variant_name(enum pep_cca_variant variant)
 {
@@ -100,10 +100,10 @@ static bool read_value_layout(struct pep_cca_host *host, const struct btf *btf)
 static bool choose_variant(struct pep_cca_host *host)
 {
 	if (host->arguments == 2 && !host->tx_start)
-		host->variant = host->min_tso_segs ? PEP_CCA_VARIANT_2 : PEP_CCA_VARIANT_2S;
+		host->variant = PEP_CCA_VARIANT_2;
 	else if (host->arguments == 4 && !host->tx_start)
-		host->variant = host->min_tso_segs ? PEP_CCA_VARIANT_4 : PEP_CCA_VARIANT_4S;
-	else if (host->arguments == 4 && host->min_tso_segs)
+		host->variant = PEP_CCA_VARIANT_4;
+	else if (host->arguments == 4)
 		host->variant = PEP_CCA_VARIANT_4T;
 	else
 		return false;
@@ -126,7 +126,6 @@ void pep_cca_host_probe_btf(struct pep_cca_host *host, const struct btf *btf)
 	host->cong_control_offset = control->offset / 8;
 	host->arguments = count_arguments(btf, control);
 	host->tx_start = find_member(btf, ops, "cwnd_event_tx_start");
-	host->min_tso_segs = find_member(btf, ops, "min_tso_segs");
 	if (!choose_variant(host))
 		return;
 	host->support = host->app_limited ? PEP_CCA_SUPPORT_FULL : PEP_CCA_SUPPORT_REDUCED;

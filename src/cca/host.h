@@ -27,7 +27,6 @@ struct pep_cca_host {
 	enum pep_cca_variant variant; /* valid with FULL and REDUCED */
 	unsigned int arguments;       /* of cong_control */
 	bool tx_start;                /* has cwnd_event_tx_start */
-	bool min_tso_segs;            /* has min_tso_segs */
 	bool app_limited;             /* believed to be writable; the verifier has the last word */
 	bool jit;
 	size_t value_offset;        /* of tcp_congestion_ops in the map's value, bytes ... */

@@ -11,9 +11,7 @@
 /** What differs between kernels in tcp_congestion_ops; a kernel takes exactly one of them. */
 enum pep_cca_variant {
 	PEP_CCA_VARIANT_2,  /* cong_control has two arguments (6.0 - 6.9) */
-	PEP_CCA_VARIANT_2S, /* the same, without min_tso_segs (trees with BBR version 3) */
 	PEP_CCA_VARIANT_4,  /* four arguments (6.10 and later) */
-	PEP_CCA_VARIANT_4S, /* the same, without min_tso_segs */
 	PEP_CCA_VARIANT_4T, /* four arguments and cwnd_event_tx_start (7.1 and later) */
 	PEP_CCA_VARIANT_COUNT_,
 };
@@ -33,7 +31,7 @@ int pep_cca_object_get(enum pep_cca_kind kind, enum pep_cca_variant variant,
 /** The object of the iterator over all connections. Returns 0 or -ENOENT. */
 int pep_cca_object_flows(struct pep_cca_object *ret);
 
-/** "2", "2s", "4", "4s", "4t". */
+/** "2", "4", "4t". */
 const char *pep_cca_variant_name(enum pep_cca_variant variant);
 
 #endif

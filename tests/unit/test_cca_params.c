@@ -201,7 +201,7 @@ static void the_manual_page_has_every_parameter(void **state)
 /* What a kernel says of its tcp_congestion_ops. */
 struct kernel {
 	int arguments;
-	bool tx_start, no_min_tso, no_value;
+	bool tx_start, no_value;
 };
 
 static struct btf *kernel_btf(const struct kernel *k)
@@ -216,8 +216,6 @@ static struct btf *kernel_btf(const struct kernel *k)
 	pointer = btf__add_ptr(btf, proto);
 	ops = btf__add_struct(btf, "tcp_congestion_ops", 192);
 	assert_int_equal(btf__add_field(btf, "ssthresh", pointer, 0, 0), 0);
-	if (!k->no_min_tso)
-		assert_int_equal(btf__add_field(btf, "min_tso_segs", pointer, 64 * 8, 0), 0);
 	assert_int_equal(btf__add_field(btf, "cong_control", pointer, 72 * 8, 0), 0);
 	if (k->tx_start)
 		assert_int_equal(btf__add_field(btf, "cwnd_event_tx_start", pointer, 80 * 8, 0), 0);
@@ -237,15 +235,12 @@ static void the_variant_follows_the_kernels_description(void **state)
 		enum pep_cca_support support;
 		enum pep_cca_variant variant;
 	} cases[] = {
-		{{2, false, false, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_2},
-		{{2, false, true, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_2S},
-		{{4, false, false, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_4},
-		{{4, false, true, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_4S},
-		{{4, true, false, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_4T},
-		{{4, true, true, false}, PEP_CCA_SUPPORT_NO_OPS, 0},
-		{{2, true, false, false}, PEP_CCA_SUPPORT_NO_OPS, 0},
-		{{5, false, false, false}, PEP_CCA_SUPPORT_NO_OPS, 0},
-		{{4, false, false, true}, PEP_CCA_SUPPORT_NO_OPS, 0},
+		{{2, false, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_2},
+		{{4, false, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_4},
+		{{4, true, false}, PEP_CCA_SUPPORT_FULL, PEP_CCA_VARIANT_4T},
+		{{2, true, false}, PEP_CCA_SUPPORT_NO_OPS, 0},
+		{{5, false, false}, PEP_CCA_SUPPORT_NO_OPS, 0},
+		{{4, false, true}, PEP_CCA_SUPPORT_NO_OPS, 0},
 	};
 
 	(void)state;
@@ -283,7 +278,7 @@ static void a_kernel_without_a_description_is_told(void **state)
 
 static void an_old_kernel_carries_them_reduced(void **state)
 {
-	struct kernel old = {2, false, false, false};
+	struct kernel old = {2, false, false};
 	struct pep_cca_host host = {.app_limited = false};
 	struct btf *btf = kernel_btf(&old);
 

@@ -87,19 +87,13 @@ void PEP_TX_START_PROG(pep_tx_start)
 	pep_write_sock(sk, &s, &out);
 }
 
-#ifndef PEP_NO_MIN_TSO
-PEP_PROG(min_tso_segs)
-__u32 BPF_PROG(pep_min_tso, struct sock *sk)
-{
-	return pep_min_tso_segs(sk->sk_pacing_rate);
-}
-#endif
-
+/*
+ * No min_tso_segs: with it the stack sends up to 40 segments as one packet now and then, most often
+ * for pep_bbr_d, which is what was lost in short buffers (doc/EVALUATION.md; why is not known).
+ * Without it net.ipv4.tcp_min_tso_segs (2) holds, which is BBR's own value from 1.2 Mbit/s on.
+ */
 SEC(".struct_ops")
 struct tcp_congestion_ops PEP_NAME = {
 	PEP_OPS,
 	.PEP_TX_START_MEMBER = (void *)pep_tx_start,
-#ifndef PEP_NO_MIN_TSO
-	.min_tso_segs = (void *)pep_min_tso,
-#endif
 };

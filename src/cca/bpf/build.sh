@@ -19,9 +19,7 @@ pep_bwe     PEP_CCA_BWE     PEP_BWE_PARAMS_DEFAULT bwe
 # id, what src/cca/objects.h calls it, and flags of each variant (see src/cca/bpf/kernel.h)
 variants='
 2  PEP_CCA_VARIANT_2  -DPEP_ARGS=2
-2s PEP_CCA_VARIANT_2S -DPEP_ARGS=2 -DPEP_NO_MIN_TSO
 4  PEP_CCA_VARIANT_4  -DPEP_ARGS=4
-4s PEP_CCA_VARIANT_4S -DPEP_ARGS=4 -DPEP_NO_MIN_TSO
 4t PEP_CCA_VARIANT_4T -DPEP_ARGS=4 -DPEP_TX_START
 '
 

@@ -98,7 +98,6 @@ struct rate_sample {
  * when one is missing there, hence the variants (see Makefile.inc):
  * PEP_ARGS       arguments of cong_control: 2 (5.6 - 6.9) or 4 (6.10 and later)
  * PEP_TX_START   the kernel has cwnd_event_tx_start (7.1 and later)
- * PEP_NO_MIN_TSO the kernel has tso_segs in place of min_tso_segs (trees with BBR version 3)
  */
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
@@ -107,9 +106,6 @@ struct tcp_congestion_ops {
 	void (*cwnd_event_tx_start)(struct sock *sk);
 #else
 	void (*cwnd_event)(struct sock *sk, int event);
-#endif
-#ifndef PEP_NO_MIN_TSO
-	__u32 (*min_tso_segs)(struct sock *sk);
 #endif
 	void (*cong_control)(struct sock *sk, const struct rate_sample *rs);
 	__u32 (*undo_cwnd)(struct sock *sk);
