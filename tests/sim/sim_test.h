@@ -60,11 +60,11 @@ static inline struct sim_test_median sim_test_medians(const char *cca, const cha
 }
 
 /** Fails with the numbers unless @low <= @value <= @high. */
-#define assert_between(value, low, high)                                                   \
-	do {                                                                               \
-		double value_ = (value), low_ = (low), high_ = (high);                     \
-		if (!(value_ >= low_ && value_ <= high_))                                  \
-			fail_msg(#value " is %g, expected %g to %g", value_, low_, high_); \
+#define assert_between(value, low, high)                                                      \
+	do {                                                                                  \
+		double value_ = (value), low_ = (low), high_ = (high);                        \
+		if (!(value_ >= low_ && value_ <= high_))                                     \
+			fail_msg("%s is %g, expected %g to %g", #value, value_, low_, high_); \
 	} while (0)
 
 #endif

@@ -29,7 +29,7 @@ struct load_options {
 	unsigned int bytes;    /* of a message */
 	double seconds;
 	double warm_up; /* seconds before those, not counted */
-	double rate; /* bytes or packets per second */
+	double rate;    /* bytes or packets per second */
 	int upload;
 	unsigned int receive_buffer; /* SO_RCVBUF; 0 leaves it */
 	uint32_t sources;            /* SYN generator: number of client addresses */
