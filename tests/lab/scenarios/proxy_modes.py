@@ -7,24 +7,30 @@ from lib.lab import BLACKHOLE, UNREACHABLE
 from scenarios import proxy_flows
 
 
+def early_end(c, address, port):
+    """What a client sees that sends nothing. A reset may be here before connect() returns."""
+    try:
+        with peer.connect(c.lab.ue, address, port, c.family) as client:
+            return client.receive()
+    except ConnectionResetError:
+        return b"", "ECONNRESET"
+
+
 def early_refused(c):
     """The client is connected before anything is known; then it sees a reset, never a clean end."""
     with c.listener() as listener:
         port = listener.port
-    with peer.connect(c.lab.ue, c.lab.srv.addr(c.family), port, c.family) as client:
-        c.t.equal("the end", client.receive(), (b"", "ECONNRESET"))
+    c.t.equal("the end", early_end(c, c.lab.srv.addr(c.family), port), (b"", "ECONNRESET"))
     c.proxy.wait_closed("refused", 1)
 
 
 def early_unreachable(c):
-    with peer.connect(c.lab.ue, UNREACHABLE[c.family], 80, c.family) as client:
-        c.t.equal("the end", client.receive(), (b"", "ECONNRESET"))
+    c.t.equal("the end", early_end(c, UNREACHABLE[c.family], 80), (b"", "ECONNRESET"))
     c.proxy.wait_closed("unreachable", 1)
 
 
 def early_silent(c):
-    with peer.connect(c.lab.ue, BLACKHOLE[c.family], 80, c.family) as client:
-        c.t.equal("the end", client.receive(), (b"", "ECONNRESET"))
+    c.t.equal("the end", early_end(c, BLACKHOLE[c.family], 80), (b"", "ECONNRESET"))
     c.proxy.wait_closed("connect_timeout", 1)
 
 
