@@ -62,8 +62,7 @@ static uint64_t fingerprint(const struct pep_recent *r, const struct pep_tuple *
 	hash = fold(client[0] ^ r->key[0], client[1] ^ r->key[1]);
 	hash = fold(hash ^ server[0] ^ r->key[2], server[1] ^ r->key[3]);
 	hash = fold(hash ^ r->key[1], (ports << 32 | sequence) ^ r->key[2]);
-	/* Ports and sequences that count up differ by one factor only so far, and share the other.
-	 */
+	/* So far, ports and sequences that count up differ in one factor only. */
 	return fold(hash ^ r->key[3], hash ^ r->key[0]);
 }
 
