@@ -101,10 +101,8 @@ static bool choose_variant(struct pep_cca_host *host)
 {
 	if (host->arguments == 2 && !host->tx_start)
 		host->variant = PEP_CCA_VARIANT_2;
-	else if (host->arguments == 4 && !host->tx_start)
-		host->variant = PEP_CCA_VARIANT_4;
 	else if (host->arguments == 4)
-		host->variant = PEP_CCA_VARIANT_4T;
+		host->variant = host->tx_start ? PEP_CCA_VARIANT_4T : PEP_CCA_VARIANT_4;
 	else
 		return false;
 	return true;
