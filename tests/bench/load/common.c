@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "load.h"
 
-#include "base/clock.h"
-
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -10,11 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-uint64_t load_now_ns(void)
-{
-	return pep_clock_mono_ns();
-}
 
 void load_fail_text(const char *text)
 {

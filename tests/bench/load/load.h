@@ -36,7 +36,6 @@ struct load_options {
 	struct in_addr from;
 };
 
-uint64_t load_now_ns(void);
 _Noreturn void load_fail(const char *what);
 _Noreturn void load_fail_text(const char *text);
 void *load_alloc(size_t count, size_t size);

@@ -2,6 +2,8 @@
 /* One thread, one epoll: all services of the server host. */
 #include "load.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -112,7 +114,7 @@ static void stamps(int fd)
 	struct connection *c = &connections[fd];
 
 	for (int i = 0; i < 64; i++) {
-		uint64_t now = load_now_ns();
+		uint64_t now = pep_clock_mono_ns();
 		ssize_t n;
 
 		if (c->record_at == 0)

@@ -2,6 +2,8 @@
 /* Clients of few bytes: echo, time to the first byte, idle flows. */
 #include "load.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +20,12 @@ int load_echo(const struct load_options *options)
 	if (fd < 0)
 		load_fail("connect");
 	for (unsigned int i = 0; i < options->count + 50; i++) {
-		uint64_t began = load_now_ns();
+		uint64_t began = pep_clock_mono_ns();
 
 		load_send_all(fd, message, options->bytes);
 		load_receive_all(fd, message, options->bytes);
 		if (i >= 50) /* the first ones find cold caches */
-			times[i - 50] = load_now_ns() - began;
+			times[i - 50] = pep_clock_mono_ns() - began;
 	}
 	load_print_times(times, options->count);
 	return 0;
@@ -34,7 +36,7 @@ int load_first_byte(const struct load_options *options)
 	uint64_t *times = load_alloc(options->count, sizeof(*times));
 
 	for (unsigned int i = 0; i < options->count; i++) {
-		uint64_t began = load_now_ns();
+		uint64_t began = pep_clock_mono_ns();
 		char text[3];
 		int fd = load_connect(options, LOAD_ANSWER);
 
@@ -42,7 +44,7 @@ int load_first_byte(const struct load_options *options)
 			load_fail("connect");
 		load_send_all(fd, "?", 1);
 		load_receive_all(fd, text, 1);
-		times[i] = load_now_ns() - began;
+		times[i] = pep_clock_mono_ns() - began;
 		load_receive_all(fd, text + 1, 2);
 		close(fd);
 	}
@@ -55,7 +57,7 @@ int load_idle(const struct load_options *options)
 {
 	int *fds = load_alloc(options->count, sizeof(*fds));
 	unsigned int good = 0, failed = 0;
-	uint64_t began = load_now_ns();
+	uint64_t began = pep_clock_mono_ns();
 	struct rlimit limit;
 	char byte = 'x';
 
@@ -74,7 +76,7 @@ int load_idle(const struct load_options *options)
 		if (fds[i] >= 0)
 			good += recv(fds[i], &byte, 1, 0) == 1;
 	printf("{\"count\": %u, \"echoed\": %u, \"failed\": %u, \"seconds\": %.3f}\n",
-	       options->count, good, failed, (double)(load_now_ns() - began) / 1e9);
+	       options->count, good, failed, (double)(pep_clock_mono_ns() - began) / 1e9);
 	fflush(stdout);
 	while (read(STDIN_FILENO, &byte, 1) > 0)
 		;

@@ -2,6 +2,8 @@
 /* Clients of streams: many at full speed, and one read slowly. */
 #include "load.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +40,7 @@ static uint64_t turn(int fd, int upload)
 static uint64_t move(const struct load_options *options, int epoll_fd, double seconds,
 		     uint64_t *ret_ns)
 {
-	uint64_t began = load_now_ns(), now = began, limit_ns = (uint64_t)(seconds * 1e9);
+	uint64_t began = pep_clock_mono_ns(), now = began, limit_ns = (uint64_t)(seconds * 1e9);
 	struct epoll_event events[256];
 	uint64_t bytes = 0;
 
@@ -47,7 +49,7 @@ static uint64_t move(const struct load_options *options, int epoll_fd, double se
 
 		for (int i = 0; i < n; i++)
 			bytes += turn(events[i].data.fd, options->upload);
-		now = load_now_ns();
+		now = pep_clock_mono_ns();
 	}
 	*ret_ns = now - began;
 	return bytes;
@@ -75,11 +77,11 @@ static void open_flows(const struct load_options *options, int epoll_fd)
 int load_bulk(const struct load_options *options)
 {
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	uint64_t began = load_now_ns(), bytes, ns;
+	uint64_t began = pep_clock_mono_ns(), bytes, ns;
 	double opening;
 
 	open_flows(options, epoll_fd);
-	opening = (double)(load_now_ns() - began) / 1e9;
+	opening = (double)(pep_clock_mono_ns() - began) / 1e9;
 	if (options->warm_up > 0) {
 		(void)move(options, epoll_fd, options->warm_up, &ns);
 		printf("{\"warm\": true}\n");
@@ -106,7 +108,7 @@ static void sleep_us(long us)
 int load_age(const struct load_options *options)
 {
 	int fd = load_connect(options, LOAD_STAMPS);
-	uint64_t began = load_now_ns(), now = began, received = 0, sent_ns = 0;
+	uint64_t began = pep_clock_mono_ns(), now = began, received = 0, sent_ns = 0;
 	double next_s = 1;
 
 	if (fd < 0)
@@ -120,14 +122,14 @@ int load_age(const struct load_options *options)
 			memcpy(&sent_ns, chunk, sizeof(sent_ns));
 			received += LOAD_RECORD_BYTES;
 		}
-		now = load_now_ns();
+		now = pep_clock_mono_ns();
 		elapsed = (double)(now - began) / 1e9;
 		if (elapsed >= next_s) {
 			printf("%s%.4f", next_s > 1 ? ", " : "", (double)(now - sent_ns) / 1e9);
 			next_s++;
 		}
 		sleep_us(1000);
-		now = load_now_ns();
+		now = pep_clock_mono_ns();
 	}
 	printf("], \"bps\": %.0f}\n", (double)received * 8e9 / (double)(now - began));
 	return 0;

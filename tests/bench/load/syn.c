@@ -2,6 +2,8 @@
 /* SYNs of made-up clients, from a raw socket, at a fixed rate. */
 #include "load.h"
 
+#include "base/clock.h"
+
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -87,7 +89,7 @@ int load_syn(const struct load_options *options)
 		messages[i].msg_hdr.msg_iov = &vectors[i];
 		messages[i].msg_hdr.msg_iovlen = 1;
 	}
-	began = load_now_ns();
+	began = pep_clock_mono_ns();
 	while (sent < total) {
 		int n;
 
@@ -100,7 +102,7 @@ int load_syn(const struct load_options *options)
 		sent += (uint64_t)n;
 	}
 	printf("{\"sent\": %llu, \"seconds\": %.4f, \"per_second\": %.0f}\n",
-	       (unsigned long long)sent, (double)(load_now_ns() - began) / 1e9,
-	       (double)sent * 1e9 / (double)(load_now_ns() - began));
+	       (unsigned long long)sent, (double)(pep_clock_mono_ns() - began) / 1e9,
+	       (double)sent * 1e9 / (double)(pep_clock_mono_ns() - began));
 	return 0;
 }
