@@ -150,9 +150,9 @@ def cost(t):
         while full and len(pairs) < MOST_PAIRS and width(pairs) > NARROW:
             pairs += slices.pairs(60)
         os.kill(monitor.process.pid, signal.SIGCONT)
-        wait_until(lambda: "edgepep_sample_seconds_total" in monitor.metrics(), 5,
-                   "the monitor sees the daemon again")
-        sampling_cpu = monitor.metrics()["edgepep_sample_seconds_total"] / all_cpu_seconds(proxy.process.pid)
+        sampled = wait_until(lambda: monitor.metrics().get("edgepep_sample_seconds_total"), 5,
+                             "the monitor sees the daemon again")
+        sampling_cpu = sampled / all_cpu_seconds(proxy.process.pid)
     logs = {"throughput": [pair[0] for pair in pairs], "CPU per GB": [pair[1] for pair in pairs]}
     ratios = {name: [math.exp(value) for value in pseudo_median(values)] for name, values in logs.items()}
     for name, values in ratios.items():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The relay's buffer follows the radio: fresh data, full rate, and back at once after a blockage."""
 
+import contextlib
 import re
 import socket
 import threading
@@ -140,12 +141,22 @@ def wait_full(download, limit_s=20):
         last, received = now, total
 
 
-def blockage(t, conf):
-    """The full rate, and one blockage to a fifth of it. Returns what was seen."""
-    with t.lab(**links()) as lab:
+@contextlib.contextmanager
+def full_download(t, conf, **options):
+    """(lab, a download that has filled the radio), ended when left; what it has marked stays."""
+    with t.lab(**options) as lab:
         lab.start_proxy(conf={"leg wireless": {"congestion-control": "cubic"}, **conf})
         download = Download(lab)
-        wait_full(download)
+        try:
+            wait_full(download)
+            yield lab, download
+        finally:
+            download.stop()
+
+
+def blockage(t, conf):
+    """The full rate, and one blockage to a fifth of it. Returns what was seen."""
+    with full_download(t, conf, **links()) as (lab, download):
         radio = lab.emulators["radio"]
         radio.set("rate 40Mbit", "down")
         began = time.monotonic()
@@ -156,7 +167,6 @@ def blockage(t, conf):
         radio.set("rate 200Mbit", "down")
         back = time.monotonic()
         time.sleep(1)
-        download.stop()
     steps = [back + n * RADIO_RTT_S for n in range(48)]
     wanted = 0.9 * RATE * PAYLOAD
     rates = [download.bps(when, when + 2 * RADIO_RTT_S) for when in steps]
@@ -186,21 +196,18 @@ def blocked(t):
             < 0.7 * fixed["queue_mean"], (adaptive["queue_mean"], fixed["queue_mean"]))
 
 
-@scenario("relay-buffer-loss", "a server on bbr behind a long wire that loses: the radio stays full", timing=True)
+@scenario("relay-buffer-loss", "a server on bbr behind a long wire that loses: the radio stays full",
+          timing=True)
 def loss(t):
     """A fixed buffer that holds everything shows what the path can do."""
+    path = {"radio": Link(rate="200Mbit", rtt="2ms", buffer="8BDP"),
+            "core": Link(rate="250Mbit", rtt="80ms", loss="0.02%", buffer="2BDP", seed=51)}
     bps = {}
     for name, conf in (("adaptive", {}), ("vast", VAST)):
-        core = Link(rate="250Mbit", rtt="80ms", loss="0.02%", buffer="2BDP", seed=51)
-        with t.lab(radio=Link(rate="200Mbit", rtt="2ms", buffer="8BDP"), core=core,
-                   server_control="bbr") as lab:
-            lab.start_proxy(conf={"leg wireless": {"congestion-control": "cubic"}, **conf})
-            download = Download(lab)
-            wait_full(download)
+        with full_download(t, conf, **path, server_control="bbr") as (_, download):
             began = time.monotonic()
             time.sleep(6)
             bps[name] = download.bps(began, began + 6)
-            download.stop()
     t.data.update(bps)
     t.target("goodput over a lossy wire, to that of a vast buffer", bps["adaptive"] / bps["vast"],
              "ratio", ">=", 0.97)
